@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The one makefile of libtrn.  Sources are found by wildcard; objects lie in
+# build/<checksum of compiler and flags>/, and build/trn, build/libtrn.so,
+# build/libtrn.a and build/examples/ lead to the newest release build.
+#
+#   make CC=clang OPT=-O1             another compiler, another level
+#   make SAN=address,undefined test   with sanitizers and internal checks
+#   make WERROR=1 V=1                 warnings are errors; commands are shown
+#   make test T="matmul data"         only test_matmul.c and test_data.c
+#
+# CFLAGS and LDFLAGS are the user's and come last.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+
+Q := $(if $(filter 1,$(V)),,@)
+SAY = $(if $(filter 1,$(V)),@:,@printf '  %-5s %s\n')
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+OPT ?= $(if $(SAN),-O1,-O3)
+AR ?= ar
+C_DIRS := include libtrn kernels backends tools examples tests bench
+
+version = $(shell sed -n 's/^.define TRN_VERSION_$(1) //p' include/trn/version.h)
+MAJOR := $(call version,MAJOR)
+VERSION := $(MAJOR).$(call version,MINOR).$(call version,PATCH)
+SONAME := libtrn.so.$(MAJOR)
+
+# Targets that install or read and must not look for a compiler first.  Those
+# that build go on in a second make, which finds what was installed.
+SETUP := demo test check deps deps-demo deps-test deps-check
+PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
+         docs docs-complete cases-complete self-test valgrind tsan
+GOALS := $(or $(MAKECMDGOALS),all)
+ifneq ($(filter $(SETUP) valgrind tsan,$(GOALS)),)
+.NOTPARALLEL:
+endif
+
+# ---- Compiler, flags and the folder named after them -----------------------
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+        -Wmissing-prototypes -Wundef -Wvla -Wcast-qual -Wwrite-strings \
+        -Wformat=2 -Wswitch-enum $(if $(WERROR),-Werror)
+BASE := -std=c17 -D_POSIX_C_SOURCE=200809L -Iinclude -I. $(OPT) -fPIC \
+        -fvisibility=hidden -fno-math-errno -fno-trapping-math \
+        -ffp-contract=off -pthread
+ifneq ($(SAN),)
+BASE += -g -DTRN_CHECK -fno-omit-frame-pointer -fsanitize=$(SAN) \
+        -fno-sanitize-recover=all
+endif
+
+ifneq ($(filter-out $(PLAIN),$(GOALS)),)
+quote = '$(subst ','\'',$(1))'
+checksum = $(shell printf '%s' $(call quote,$(1)) | cksum | cut -d' ' -f1)
+CC_ID := $(CC) $(shell $(CC) --version 2>&1 | head -n 1) \
+         $(shell $(CC) -dumpmachine 2>/dev/null)
+
+# What the compiler finds of the optional libraries is asked once and kept.
+CONFIG := build/config-$(call checksum,$(CC_ID) $(SAN) $(CFLAGS) $(LDFLAGS)).mk
+PROBED := $(shell test -s $(CONFIG) || CC=$(call quote,$(CC)) \
+    FLAGS=$(call quote,$(CFLAGS) $(LDFLAGS)) SAN=$(call quote,$(SAN)) \
+    sh scripts/probe.sh $(CONFIG) >&2; test -s $(CONFIG) && echo yes)
+ifneq ($(PROBED),yes)
+$(error the compiler '$(CC)' does not work)
+endif
+include $(CONFIG)
+endif
+
+X86 := $(filter x86_64-%,$(MACHINE))
+LIB_DEFS := $(if $(X86),,-DTRN_NO_AVX2) $(if $(HAVE_ZLIB),-DTRN_HAVE_ZLIB) \
+            $(if $(HAVE_OPENMP),-DTRN_HAVE_OPENMP)
+TOOL_DEFS := $(if $(HAVE_JANSSON),-DTRN_HAVE_JANSSON)
+PEER_DEFS := $(if $(HAVE_OPENBLAS),-DTRN_HAVE_OPENBLAS $(OPENBLAS_CFLAGS)) \
+             $(if $(HAVE_MPFR),-DTRN_HAVE_MPFR)
+LIBS := $(if $(HAVE_ZLIB),-lz) $(if $(HAVE_OPENMP),-fopenmp) -pthread -ldl -lm
+TOOL_LIBS := $(if $(HAVE_JANSSON),-ljansson)
+PEER_LIBS := $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) \
+             $(if $(HAVE_MPFR),-lmpfr -lgmp)
+
+COMPILE = $(CC) $(BASE) $(WARN) $(LIB_DEFS) $(FOLDER) -MMD -MP $(CFLAGS)
+LINK = $(CC) $(OPT) -pthread $(if $(SAN),-fsanitize=$(SAN)) $(CFLAGS)
+ifdef CONFIG
+# Flags of tools, tests and benchmarks are not in the name: these objects depend
+# on $(CONFIG), so what `make test` installs does not rebuild the library.
+KEY := $(call checksum,$(CC_ID) $(BASE) $(WARN) $(LIB_DEFS) $(LIBS) \
+                       $(CFLAGS) $(LDFLAGS))
+B := build/$(KEY)
+else
+B := build/none
+endif
+RUN := $(if $(SAN)$(filter no,$(LINKS)),$(B),build)
+
+# ---- Sources ----------------------------------------------------------------
+
+LIB_SRC := $(sort $(wildcard libtrn/*/*.c kernels/*.c kernels/generic/*.c \
+                             backends/cpu/*.c))
+LIB_SRC += $(if $(X86),$(sort $(wildcard kernels/avx2/*.c)))
+TOOL_SRC := $(sort $(wildcard tools/*.c))
+EXAMPLE_SRC := $(sort $(wildcard examples/*.c))
+TEST_SRC := $(sort $(wildcard tests/test_*.c))
+HELPER_SRC := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
+BENCH_SRC := $(sort $(wildcard bench/*.c))
+C_FILES = $(sort $(wildcard $(foreach e,c h,$(foreach p,* */* */*/*,\
+                                            $(C_DIRS:%=%/$(p).$(e))))))
+
+objects = $(patsubst %.c,$(B)/%.o,$(1))
+LIB_OBJ := $(call objects,$(LIB_SRC))
+EXAMPLES := $(EXAMPLE_SRC:%.c=$(B)/%)
+TESTS := $(TEST_SRC:%.c=$(B)/%)
+CHOSEN := $(if $(T),$(sort $(wildcard $(T:%=tests/test_%.c))),$(TEST_SRC))
+$(foreach t,$(T),$(if $(wildcard tests/test_$(t).c),,\
+    $(error T: there is no tests/test_$(t).c)))
+PROGRAMS := $(if $(TOOL_SRC),$(B)/trn) $(EXAMPLES)
+LIBRARIES := $(B)/libtrn.a $(B)/libtrn.so
+
+.PHONY: all FORCE
+all: $(LIBRARIES) $(PROGRAMS) ## libraries, the trn program, examples (default)
+ifeq ($(SAN)$(filter no,$(LINKS)),)
+	@for f in libtrn.a libtrn.so $(SONAME) trn examples; do \
+	  if test -e $(B)/$$f; then ln -sfn $(KEY)/$$f build/$$f; fi; done
+endif
+
+# ---- Rules ------------------------------------------------------------------
+
+# Instruction sets and libraries belong to folders, one file excepted.
+$(B)/kernels/avx2/%.o: FOLDER := -mavx2 -mfma -mf16c
+$(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
+$(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
+$(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS)
+$(B)/bench/%.o: FOLDER := $(PEER_DEFS)
+$(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(BENCH_SRC)): $(CONFIG)
+
+$(B)/%.o: %.c
+	$(SAY) CC $<
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c -o $@ $<
+
+# Lists of objects, so that a removed source file leaves its library too.
+$(B)/%.list: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(LIST) | cmp -s - $@ || printf '%s\n' $(LIST) >$@
+$(B)/lib.list: LIST = $(LIB_SRC)
+$(B)/trn.list: LIST = $(TOOL_SRC)
+$(B)/tests.list: LIST = $(HELPER_SRC)
+$(B)/bench.list: LIST = $(BENCH_SRC)
+
+$(B)/libtrn.a: $(LIB_OBJ) $(B)/lib.list
+	$(SAY) AR $@
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJ)
+
+$(B)/$(SONAME): $(LIB_OBJ) $(B)/lib.list
+	$(SAY) LD $@
+	$(Q)$(LINK) -shared -Wl,-soname,$(SONAME) $(if $(SAN),,-Wl,-z,defs) \
+	    -o $@ $(LIB_OBJ) $(LIBS) $(LDFLAGS)
+
+$(B)/libtrn.so: $(B)/$(SONAME)
+	@ln -sfn $(SONAME) $@
+
+$(B)/trn: $(call objects,$(TOOL_SRC)) $(B)/libtrn.a $(B)/trn.list
+	$(SAY) LD $@
+	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(TOOL_LIBS) $(LIBS) $(LDFLAGS)
+
+$(EXAMPLES): %: %.o $(B)/libtrn.a
+	$(SAY) LD $@
+	$(Q)$(LINK) -o $@ $^ $(LIBS) $(LDFLAGS)
+
+# Tests link the static library, whose hidden symbols they can reach.
+$(TESTS): %: %.o $(call objects,$(HELPER_SRC)) $(B)/libtrn.a $(B)/tests.list
+	$(SAY) LD $@
+	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) -lcmocka $(PEER_LIBS) \
+	    $(TOOL_LIBS) $(LIBS) $(LDFLAGS)
+
+$(B)/bench-trn: $(call objects,$(BENCH_SRC)) $(B)/libtrn.a $(B)/bench.list
+	$(SAY) LD $@
+	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(PEER_LIBS) $(LIBS) $(LDFLAGS)
+	$(if $(SAN)$(filter no,$(LINKS)),,@ln -sfn $(KEY)/bench-trn build/bench-trn)
+
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(call objects,$(TOOL_SRC) \
+         $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(BENCH_SRC)))
+
+# ---- Running ----------------------------------------------------------------
+
+.PHONY: demo demo-run test test-run test-build bench bench-build valgrind tsan
+demo: deps-demo ## set up, build, and train a character model for a minute or two
+	$(Q)$(MAKE) demo-run
+demo-run: all
+	$(Q)$(RUN)/examples/demo $(ARGS)
+
+test: deps-test ## set up, build, run tests/test_*.c; T="name ..." for some
+	$(Q)$(MAKE) test-run
+test-build: all $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS))
+test-run: test-build
+	$(if $(CHOSEN),,$(error no tests/test_*.c$(if $(T), named $(T))))
+	$(Q)TRN_BUILD=$(CURDIR)/$(B) sh scripts/run_tests.sh $(B)/tests \
+	    $(CHOSEN:%.c=$(B)/%)
+
+bench-build: $(if $(BENCH_SRC),$(B)/bench-trn)
+bench: all bench-build ## build and run the benchmarks; ARGS="..." are passed on
+	$(Q)$(B)/bench-trn $(ARGS)
+
+WITH_VALGRIND := valgrind -q --error-exitcode=9 --leak-check=full \
+    --errors-for-leak-kinds=definite,possible
+valgrind: deps-check ## run the examples under valgrind
+	$(Q)$(MAKE) OPT=-O1 CFLAGS='$(CFLAGS) -g' LINKS=no all
+	$(Q)$(MAKE) OPT=-O1 CFLAGS='$(CFLAGS) -g' LINKS=no WITH='$(WITH_VALGRIND)' \
+	    run-examples
+
+tsan: deps-demo ## run the examples, on the pool of threads, under ThreadSanitizer
+	$(Q)$(MAKE) SAN=thread all
+	$(Q)$(MAKE) SAN=thread run-examples
+
+.PHONY: run-examples
+run-examples: $(EXAMPLES)
+	$(Q)WITH='$(WITH)' sh scripts/run_examples.sh $(B)/examples
+
+# ---- Checks -----------------------------------------------------------------
+
+.PHONY: check format format-check lint tidy cppcheck layers sizes banned names
+.PHONY: headers symbols instructions docs docs-complete cases-complete self-test
+check: deps-check ## set up, then every check below and the tests with sanitizers
+	$(Q)MAKE='$(MAKE)' sh scripts/check.sh
+
+format: ## rewrite the C files by .clang-format
+	$(Q)clang-format -i $(C_FILES)
+format-check: ## fail where `make format` would change a file
+	$(Q)clang-format --dry-run --Werror $(C_FILES)
+
+lint: tidy cppcheck layers sizes banned names ## clang-tidy, cppcheck, own rules
+tidy: ## clang-tidy alone
+	$(Q)printf '%s\n' $(filter %.c,$(C_FILES)) | X86=$(X86) \
+	    OPENMP=$(if $(HAVE_OPENMP),-fopenmp) FLAGS="-DTRN_CHECK $(filter-out \
+	    -O%,$(BASE)) $(LIB_DEFS) $(PEER_DEFS) $(TOOL_DEFS)" sh scripts/tidy.sh
+cppcheck: ## cppcheck alone
+	$(Q)cppcheck --quiet --std=c11 -j2 --inline-suppr --error-exitcode=1 \
+	    --enable=warning,performance,portability --library=posix,gnu -DTRN_CHECK \
+	    --suppressions-list=scripts/cppcheck.allow -Iinclude -I. \
+	    -D__x86_64__=1 -D__GNUC__=12 -D_OPENMP=201511 $(LIB_DEFS) $(TOOL_DEFS) $(PEER_DEFS) \
+	    $(filter %.c,$(C_FILES))
+layers: ## who may include whom
+	$(Q)sh scripts/layers.sh
+sizes: ## lengths of files and functions
+	$(Q)sh scripts/sizes.sh
+banned: ## calls and comments that are not allowed
+	$(Q)sh scripts/banned.sh
+names: $(B)/libtrn.a ## linkable names start with trn_ or trn__
+	$(Q)sh scripts/names.sh $<
+headers: ## each public header alone as C11 and as C++11
+	$(Q)CC='$(CC)' sh scripts/headers.sh
+symbols: $(B)/libtrn.so ## exported symbols are the TRN_API declarations
+	$(Q)CC='$(CC)' sh scripts/symbols.sh $<
+instructions: $(LIBRARIES) ## no instruction or import that moves bits
+	$(Q)sh scripts/instructions.sh $(B)
+docs: ## write docs/reference.md from ops.def and the public headers
+	$(Q)sh scripts/reference.sh >docs/reference.md.new
+	$(Q)mv docs/reference.md.new docs/reference.md
+docs-complete: ## every row of ops.def is documented, the reference is current
+	$(Q)sh scripts/docs_complete.sh
+	$(Q)sh scripts/reference.sh | cmp -s - docs/reference.md || \
+	    { echo 'docs/reference.md: is not current; `make docs` writes it'; exit 1; }
+cases-complete: ## every row of ops.def has a test case
+	$(Q)sh scripts/cases_complete.sh
+self-test: ## every check finds the fault it is for
+	$(Q)sh scripts/self_test.sh
+
+# ---- Set-up -----------------------------------------------------------------
+
+.PHONY: deps deps-demo deps-test deps-check install clean help
+deps: deps-check ## install what is missing for all targets (Debian, Ubuntu)
+deps-demo deps-test deps-check: deps-%:
+	$(Q)CC='$(CC)' sh scripts/deps.sh $*
+
+install: all ## headers, libraries, trn, pkg-config file; DESTDIR=, PREFIX=
+	$(Q)AT='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
+	    VERSION=$(VERSION) SONAME=$(SONAME) \
+	    PRIVATE='$(LIBS)' sh scripts/install.sh $(B)
+
+clean: ## remove build/
+	$(Q)rm -rf build
+
+help: ## this list
+	@sed -n '/^#   /s/^#   /  /p' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / \
+	    { printf "  %-16s %s\n", $$1, $$2 }' Makefile

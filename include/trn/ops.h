@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ops: functions of tensors.
+ *
+ * Common to all.  The result is a new tensor of the open step, else of the
+ * context.  Shapes broadcast as NumPy's; ops on two types of elements promote
+ * them (docs/ops.md has the table).  bf16 and f16 are computed in f32 and
+ * rounded once.  Any dimension may be 0.  Gradients are of any order unless a
+ * comment says "no gradient".  Floating-point arguments are VALUEs, rounded
+ * once to the type of the computation; they have no gradient and changing them
+ * never compiles anything.  An axis may be negative, counting from the end.
+ *
+ * Errors: NULL, and in the context TRN_ERR_ARG (NULL input, tensors of two
+ * contexts, an argument out of range), TRN_ERR_SHAPE (shapes do not fit),
+ * TRN_ERR_DTYPE (type not accepted), TRN_ERR_NOMEM, and what a comment adds.
+ * A NULL that came from an earlier error passes through silently.
+ * Threads: those of the context.
+ */
+#ifndef TRN_OPS_H
+#define TRN_OPS_H
+
+#include "trn/attrs.h"
+#include "trn/types.h"
+
+TRN_BEGIN_DECLS
+
+/* ---- element by element ---- */
+
+/* y = -x                    x: numbers; integers wrap */
+TRN_API trn_tensor *trn_neg(trn_tensor *x);
+/* y = e^x                   x: float; exactly 0 below -87.34 (f64 -708.39) */
+TRN_API trn_tensor *trn_exp(trn_tensor *x);
+/* y = ln x                  x: float; ln 0 = -inf, NaN below 0 */
+TRN_API trn_tensor *trn_log(trn_tensor *x);
+/* y = tanh x                x: float */
+TRN_API trn_tensor *trn_tanh(trn_tensor *x);
+/* y = sqrt x                x: float; y'(0) = +inf, but 0 for a gradient 0 */
+TRN_API trn_tensor *trn_sqrt(trn_tensor *x);
+/* y = max(x, 0)             x: numbers; y'(0) = 0; NaN stays NaN */
+TRN_API trn_tensor *trn_relu(trn_tensor *x);
+
+/* y = a + b                 integers wrap; bool: not accepted */
+TRN_API trn_tensor *trn_add(trn_tensor *a, trn_tensor *b);
+/* y = a - b                 integers wrap */
+TRN_API trn_tensor *trn_sub(trn_tensor *a, trn_tensor *b);
+/* y = a b                   integers wrap */
+TRN_API trn_tensor *trn_mul(trn_tensor *a, trn_tensor *b);
+/* y = a / b                 integers: toward 0, INT_MIN / -1 = INT_MIN;
+ * TRN_ERR_VALUE for an integer division by zero, naming its position */
+TRN_API trn_tensor *trn_div(trn_tensor *a, trn_tensor *b);
+/* y = a^b                   float; 0^0 = 1, and x^0 has gradient 0 */
+TRN_API trn_tensor *trn_pow(trn_tensor *a, trn_tensor *b);
+/* y = max(a, b)             IEEE 754-2019 maximum: NaN wins, -0 < +0; a tie
+ * shares the gradient equally */
+TRN_API trn_tensor *trn_maximum(trn_tensor *a, trn_tensor *b);
+/* y = a > b                 y: bool, false for NaN; no gradient */
+TRN_API trn_tensor *trn_greater(trn_tensor *a, trn_tensor *b);
+/* y = (a = b)               y: bool, false for NaN; no gradient */
+TRN_API trn_tensor *trn_equal(trn_tensor *a, trn_tensor *b);
+/* y = a where the condition holds, else b.   condition: bool
+ * The branch not taken leaks nothing, forward or backward. */
+TRN_API trn_tensor *trn_where(trn_tensor *condition, trn_tensor *a,
+                              trn_tensor *b);
+/* y = x + value             x: numbers; an integer x takes value truncated */
+TRN_API trn_tensor *trn_add_scalar(trn_tensor *x, double value);
+/* y = x value               x: float */
+TRN_API trn_tensor *trn_mul_scalar(trn_tensor *x, double value);
+
+/* y = x, as another type.   Float to integer truncates and saturates, NaN
+ * gives 0; integers wrap; to bool: x is not 0; to a float: nearest even.
+ * Gradient between float types only. */
+TRN_API trn_tensor *trn_cast(trn_tensor *x, trn_dtype dtype);
+/* y = x, in memory of its own, row-major */
+TRN_API trn_tensor *trn_copy(trn_tensor *x);
+/* y = x; TRN_ERR_NUMERIC where x is infinite or NaN, naming the position */
+TRN_API trn_tensor *trn_check_finite(trn_tensor *x);
+
+/* ---- shape ---- */
+
+/* y = x in another shape, elements in row-major order.   One dimension may be
+ * -1: what is left.  A view where strides allow, else a copy. */
+TRN_API trn_tensor *trn_reshape(trn_tensor *x, int rank, const int64_t *shape);
+/* y[i_perm0, i_perm1, ..] = x[i_0, i_1, ..]: axis d of y is axis perm[d] of x;
+ * perm has rank entries.  A view. */
+TRN_API trn_tensor *trn_permute(trn_tensor *x, const int *perm);
+/* trn_permute that swaps two axes.  A view. */
+TRN_API trn_tensor *trn_transpose(trn_tensor *x, int axis0, int axis1);
+/* y = x broadcast to shape: axes of size 1, and new ones in front, repeat.
+ * A view whose elements share memory. */
+TRN_API trn_tensor *trn_expand(trn_tensor *x, int rank, const int64_t *shape);
+/* y = x[start : stop : step] along axis, step >= 1; negative start and stop
+ * count from the end, both are cut to the size.  A view. */
+TRN_API trn_tensor *trn_slice(trn_tensor *x, int axis, int64_t start,
+                              int64_t stop, int64_t step);
+/* y = x with `before` zeros in front, `after` behind and `interior` between
+ * neighbours along axis; none negative. */
+TRN_API trn_tensor *trn_pad(trn_tensor *x, int axis, int64_t before,
+                            int64_t after, int64_t interior);
+
+/* ---- reductions ----
+ * axes: bit d for axis d, or TRN_ALL_AXES; keep_dims: reduced axes stay with
+ * size 1.  f32, bf16, f16 are summed in f64 lanes in the order of
+ * docs/numerics.md and rounded once. */
+#define TRN_ALL_AXES 0xffffffffu
+#define TRN_AXIS(d) (1u << (d))
+
+/* y = sum of x over axes; 0 if empty.  Integers and bool: y is i64, wraps. */
+TRN_API trn_tensor *trn_sum(trn_tensor *x, uint32_t axes, bool keep_dims);
+/* y = mean of x over axes; NaN if empty; exact for equal elements.  Float. */
+TRN_API trn_tensor *trn_mean(trn_tensor *x, uint32_t axes, bool keep_dims);
+/* y = sqrt(sum of x^2 over axes), without overflow; gradient 0 at 0.  Float. */
+TRN_API trn_tensor *trn_norm(trn_tensor *x, uint32_t axes, bool keep_dims);
+/* y = largest x over axes; NaN wins; ties share the gradient equally.
+ * TRN_ERR_SHAPE if empty.  Numbers. */
+TRN_API trn_tensor *trn_max(trn_tensor *x, uint32_t axes, bool keep_dims);
+/* y = first index of the largest x along axis (a NaN is the largest), i32.
+ * TRN_ERR_SHAPE if the axis is empty.  No gradient. */
+TRN_API trn_tensor *trn_argmax(trn_tensor *x, int axis);
+
+/* ---- products ---- */
+
+/* y[.., m, n] = sum over k of a[.., m, k] b[.., k, n]; leading axes broadcast.
+ * a, b: rank >= 2, numbers.  bf16: as docs/numerics.md says. */
+TRN_API trn_tensor *trn_matmul(trn_tensor *a, trn_tensor *b);
+/* The same with a and/or b transposed in their last two axes, without moving
+ * them. */
+TRN_API trn_tensor *trn_matmul_trans(trn_tensor *a, trn_tensor *b, bool trans_a,
+                                     bool trans_b);
+
+/* ---- indices (i32 or i64, always checked, negative ones refused:
+ *      TRN_ERR_INDEX with position and value) ---- */
+
+/* y[.., :] = weight[index[..], :]   weight: [V, D] float, index: [..]
+ * The row padding_idx (-1: none) gets no gradient. */
+TRN_API trn_tensor *trn_embedding(trn_tensor *weight, trn_tensor *index,
+                                  int64_t padding_idx);
+/* y[.., i, ..] = x[.., index[.., i, ..], ..] along axis.   index: x's shape
+ * but along axis */
+TRN_API trn_tensor *trn_gather(trn_tensor *x, int axis, trn_tensor *index);
+/* y[.., j, ..] = sum of x[.., i, ..] where index[.., i, ..] = j along axis, in
+ * the order of i.   x, index: one shape, x float; y: `size` along axis */
+TRN_API trn_tensor *trn_scatter_add(trn_tensor *x, int axis, trn_tensor *index,
+                                    int64_t size);
+
+/* ---- making ---- */
+
+/* y = value everywhere.   Integers: truncated and saturated */
+TRN_API trn_tensor *trn_full(trn_context *c, trn_dtype dtype, int rank,
+                             const int64_t *shape, double value);
+
+/* ---- composites ---- */
+
+/* y = e^(x - max x) / sum of e^(x - max x) along axis.   +inf takes all, -inf
+ * nothing; a row of -inf alone gives zeros */
+TRN_API trn_tensor *trn_softmax(trn_tensor *x, int axis);
+/* y = x - max x - ln sum of e^(x - max x) along axis */
+TRN_API trn_tensor *trn_log_softmax(trn_tensor *x, int axis);
+
+typedef struct trn_cross_entropy_options {
+    uint32_t size;
+    uint32_t reduction; /* trn_reduction, default TRN_REDUCE_MEAN */
+    bool has_ignore_index;
+    int64_t ignore_index; /* targets of this value do not count */
+} trn_cross_entropy_options;
+
+#define TRN_CROSS_ENTROPY_INIT                                                 \
+    {                                                                          \
+        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, false, 0 \
+    }
+
+/*
+ * y = mean over n of -log_softmax(logits)[n, target n]
+ * logits: [N, C] float, target: [N] i32 or i64; y: [], or [N] for
+ * TRN_REDUCE_NONE
+ *
+ * The mean divides by the number of targets that count; if none counts, y is 0
+ * with zero gradients.  options NULL: the defaults.
+ * Errors: TRN_ERR_INDEX for a target outside [0, C) that is not ignored, naming
+ *         position and value, for every reduction.
+ */
+TRN_API trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
+                                      const trn_cross_entropy_options *options);
+
+/* ---- writing ---- */
+
+/*
+ * x <- y, in place; y is broadcast to x and must have x's type.
+ *
+ * Counts as an in-place change.  If x was computed from parameters, the
+ * gradient of what x is used for from now on goes to y. Errors: TRN_ERR_STATE
+ * (x wraps host memory; x is a parameter and grad mode is on; x is a view in a
+ * recorded computation), TRN_ERR_ARG (elements of x share memory, or x and y
+ * overlap but are not the same).
+ */
+TRN_API trn_status trn_assign(trn_tensor *x, trn_tensor *y);
+
+TRN_END_DECLS
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The elementwise rows of ops.def on one vector: <op>_f32 and <op>_f64 for each
+ * UNARY, BINARY and COMPARE row.  A comparison answers a mask.  exp, log, tanh
+ * and pow are in the vmath headers.
+ */
+#ifndef TRN_KERNELS_ELEMENTWISE_OPS_H
+#define TRN_KERNELS_ELEMENTWISE_OPS_H
+
+#include "kernels/vmath_f32.h"
+#include "kernels/vmath_f64.h"
+#include "kernels/vmath_pow.h"
+
+static inline vf neg_f32(vf x)
+{
+    return vf_from_bits(vi_xor(vf_bits(x), vi_set(VMATH_SIGN_F32)));
+}
+static inline vd neg_f64(vd x)
+{
+    return vd_from_bits(vl_xor(vd_bits(x), vl_set(VMATH_SIGN_F64)));
+}
+
+static inline vf sqrt_f32(vf x)
+{
+    return vf_sqrt(x);
+}
+static inline vd sqrt_f64(vd x)
+{
+    return vd_sqrt(x);
+}
+
+/* NaN fails the comparison and stays; -0 gives +0. */
+static inline vf relu_f32(vf x)
+{
+    return vf_select(vf_le(x, vf_set(0.0f)), vf_set(0.0f), x);
+}
+static inline vd relu_f64(vd x)
+{
+    return vd_select(vd_le(x, vd_set(0.0)), vd_set(0.0), x);
+}
+
+/* A subnormal number of either sign gives +0; so does -0. */
+static inline vf flush_subnormal_f32(vf x)
+{
+    vi small = vf_lt(vf_abs(x), vf_set(0x1p-126f));
+    return vf_select(small, vf_set(0.0f), x);
+}
+static inline vd flush_subnormal_f64(vd x)
+{
+    vl small = vd_lt(vd_abs(x), vd_set(0x1p-1022));
+    return vd_select(small, vd_set(0.0), x);
+}
+
+static inline vf add_f32(vf a, vf b)
+{
+    return a + b;
+}
+static inline vd add_f64(vd a, vd b)
+{
+    return a + b;
+}
+
+static inline vf sub_f32(vf a, vf b)
+{
+    return a - b;
+}
+static inline vd sub_f64(vd a, vd b)
+{
+    return a - b;
+}
+
+static inline vf mul_f32(vf a, vf b)
+{
+    return a * b;
+}
+static inline vd mul_f64(vd a, vd b)
+{
+    return a * b;
+}
+
+static inline vf div_f32(vf a, vf b)
+{
+    return a / b;
+}
+static inline vd div_f64(vd a, vd b)
+{
+    return a / b;
+}
+
+/*
+ * IEEE 754-2019 maximum.  Equal numbers differ at most in the sign of zero,
+ * where `and` gives +0; a sum is NaN where one of the inputs is.
+ */
+static inline vf maximum_f32(vf a, vf b)
+{
+    vf same = vf_from_bits(vi_and(vf_bits(a), vf_bits(b)));
+    vf y = vf_select(vf_lt(b, a), a, b);
+    y = vf_select(vf_eq(a, b), same, y);
+    return vf_select(vi_and(vf_eq(a, a), vf_eq(b, b)), y, a + b);
+}
+static inline vd maximum_f64(vd a, vd b)
+{
+    vd same = vd_from_bits(vl_and(vd_bits(a), vd_bits(b)));
+    vd y = vd_select(vd_lt(b, a), a, b);
+    y = vd_select(vd_eq(a, b), same, y);
+    return vd_select(vl_and(vd_eq(a, a), vd_eq(b, b)), y, a + b);
+}
+
+static inline vi greater_f32(vf a, vf b)
+{
+    return vf_lt(b, a);
+}
+static inline vl greater_f64(vd a, vd b)
+{
+    return vd_lt(b, a);
+}
+
+static inline vi equal_f32(vf a, vf b)
+{
+    return vf_eq(a, b);
+}
+static inline vl equal_f64(vd a, vd b)
+{
+    return vd_eq(a, b);
+}
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trn_backward and trn_grad.
+ *
+ * Gradients are collected beside the leaves first and handed over at the end,
+ * so a walk that fails changes none.
+ */
+#include <string.h>
+
+#include "libtrn/autograd/walk.h"
+#include "libtrn/ops/step.h"
+#include "trn/autograd.h"
+
+/* d root / d root, checked: the seed, or 1 for one element.  Borrowed. */
+static trn_tensor *seed_for(const char *what, trn_tensor *root,
+                            trn_tensor *seed)
+{
+    trn_context *c = root->c;
+    if (seed == NULL) {
+        if (trn__numel(root->arg.rank, root->arg.shape) == 1)
+            return trn_full(c, (trn_dtype)root->arg.dtype, (int)root->arg.rank,
+                            root->arg.shape, 1.0);
+        trn__fail(c, TRN_ERR_SHAPE,
+                  "%s: the output is %s; expected one element, or a seed of "
+                  "its shape",
+                  what, trn__describe(&root->arg).s);
+        return NULL;
+    }
+    if (trn__check_tensor(c, what, seed) != TRN_OK)
+        return NULL;
+    if (seed->arg.dtype == root->arg.dtype &&
+        trn__same_shape(&seed->arg, &root->arg))
+        return seed;
+    trn__fail(c, TRN_ERR_SHAPE, "%s: the seed is %s; expected %s", what,
+              trn__describe(&seed->arg).s, trn__describe(&root->arg).s);
+    return NULL;
+}
+
+static trn_status add_root(trn__walk *w, trn_tensor *root, trn_tensor *seed)
+{
+    trn_context *c = w->c;
+    TRN_TRY(trn__check_tensor(c, w->what, root));
+    if (!trn__needs_grad(root))
+        return trn__fail(c, TRN_ERR_NOGRAD,
+                         "%s: %s was not computed by differentiable ops from "
+                         "a tensor whose gradient is wanted",
+                         w->what, trn__describe(&root->arg).s);
+    seed = seed_for(w->what, root, seed);
+    if (seed == NULL)
+        return c->status;
+    TRN_TRY(trn__walk_collect(w, root));
+    return trn__walk_add(w, root, seed);
+}
+
+/* What becomes t->grad: the old one plus the new, in memory of its own. */
+static trn_tensor *accumulated(trn_tensor *t, trn_tensor *grad)
+{
+    if (t->grad != NULL)
+        return trn_add(t->grad, grad);
+    bool alone = grad->refs == 1 && grad->storage->refs == 1 &&
+                 !grad->storage->read_only && trn__is_contiguous(&grad->arg);
+    return alone ? grad : trn_copy(grad);
+}
+
+static trn_status hand_over(trn__walk *w)
+{
+    for (int64_t i = 0; i < w->n_leaves; i++) {
+        trn__walk_leaf *l = &w->leaves[i];
+        trn_tensor *sum = accumulated(l->leaf, l->grad);
+        if (sum == NULL)
+            return w->c->status;
+        if (sum != l->grad) {
+            trn__ref(sum);
+            trn__unref(l->grad);
+            l->grad = sum;
+        }
+    }
+    for (int64_t i = 0; i < w->n_leaves; i++) {
+        trn__walk_leaf *l = &w->leaves[i];
+        trn_tensor *grad = trn__own_tensor(l->grad);
+        l->grad = NULL;
+        TRN_TRY(trn__set_grad(l->leaf, grad));
+    }
+    return TRN_OK;
+}
+
+trn_status trn_backward_with(trn_tensor *root, trn_tensor *seed,
+                             bool retain_graph)
+{
+    if (root == NULL)
+        return TRN_ERR_ARG;
+    trn_context *c = root->c;
+    TRN_TRY(trn__pending(c));
+    trn__walk w = {
+        .c = c,
+        .what = "trn_backward",
+        .number = ++c->tape->walks,
+        .retain = retain_graph,
+    };
+    trn__scope scope;
+    trn__scope_enter(c, &scope);
+    bool mode = trn__grad_mode(c, false);
+    trn_status status = add_root(&w, root, seed);
+    trn__walk_sort(&w);
+    if (status == TRN_OK)
+        status = trn__walk_run(&w, NULL, NULL);
+    if (status == TRN_OK) {
+        /* The scope lets go first: a gradient that only its leaf holds is
+         * taken over without a copy. */
+        trn__scope_leave(c, &scope, NULL);
+        trn__scope_enter(c, &scope);
+        status = hand_over(&w);
+    }
+    trn__grad_mode(c, mode);
+    trn__walk_end(&w);
+    trn__scope_leave(c, &scope, NULL);
+    if (status == TRN_OK)
+        trn__step_set_loss(c, root);
+    return status;
+}
+
+trn_status trn_backward(trn_tensor *root)
+{
+    return trn_backward_with(root, NULL, false);
+}
+
+/* ---- trn_grad ---- */
+
+typedef struct wanted {
+    int n;
+    trn_tensor *const *inputs;
+    trn_tensor **out; /* with a reference of ours each */
+} wanted;
+
+/* Inputs that were computed: their gradient is complete at their record. */
+static trn_status note_complete(void *user, trn__record *r)
+{
+    wanted *want = user;
+    for (int j = 0; j < want->n; j++) {
+        if (want->inputs[j]->record == r)
+            want->out[j] = trn__ref(r->grad);
+    }
+    return TRN_OK;
+}
+
+static trn_status check_grad(trn_context *c, int n_outputs,
+                             trn_tensor *const *outputs, int n_inputs,
+                             trn_tensor *const *inputs,
+                             const trn_grad_options *o)
+{
+    if (o->size < sizeof *o)
+        return trn__fail(c, TRN_ERR_ARG,
+                         "trn_grad: options.size is %u; expected %u: start "
+                         "from TRN_GRAD_INIT",
+                         (unsigned)o->size, (unsigned)sizeof *o);
+    for (int i = 0; i < n_outputs; i++) {
+        if (outputs[i] == NULL)
+            return trn__fail(c, TRN_ERR_ARG, "trn_grad: output %d is NULL", i);
+    }
+    for (int j = 0; j < n_inputs; j++) {
+        if (inputs[j] == NULL)
+            return trn__fail(c, TRN_ERR_ARG, "trn_grad: input %d is NULL", j);
+        TRN_TRY(trn__check_tensor(c, "trn_grad", inputs[j]));
+        if (!trn__needs_grad(inputs[j]))
+            return trn__fail(c, TRN_ERR_NOGRAD,
+                             "trn_grad: input %d, %s, has no gradient; "
+                             "expected trn_set_requires_grad() before it is "
+                             "used",
+                             j, trn__describe(&inputs[j]->arg).s);
+    }
+    return TRN_OK;
+}
+
+static trn_status walk_grad(trn__walk *w, int n_outputs,
+                            trn_tensor *const *outputs,
+                            trn_tensor *const *seeds, wanted *want)
+{
+    for (int i = 0; i < n_outputs; i++)
+        TRN_TRY(add_root(w, outputs[i], seeds == NULL ? NULL : seeds[i]));
+    trn__walk_sort(w);
+    TRN_TRY(trn__walk_run(w, note_complete, want));
+    for (int j = 0; j < want->n; j++) {
+        trn_tensor *t = want->inputs[j];
+        if (t->record == NULL && t->walk == w->number)
+            want->out[j] = trn__ref(w->leaves[t->slot].grad);
+    }
+    return TRN_OK;
+}
+
+/* Hands results to the current scope; NULL becomes zeros if asked for. */
+static trn_status deliver(wanted *want, bool zeros)
+{
+    for (int j = 0; j < want->n; j++) {
+        trn_tensor *g = want->out[j], *t = want->inputs[j];
+        if (g == NULL && zeros) {
+            want->out[j] = trn_full(t->c, (trn_dtype)t->arg.dtype,
+                                    (int)t->arg.rank, t->arg.shape, 0.0);
+            if (want->out[j] == NULL)
+                return t->c->status;
+        } else if (g != NULL && g->ring == NULL) {
+            trn__scope_add(t->c, g); /* our reference is now the scope's */
+        } else if (g != NULL) {
+            trn__unref(g); /* a seed, or the same result twice: in scope */
+        }
+    }
+    return TRN_OK;
+}
+
+trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
+                    trn_tensor *const *inputs, trn_tensor *const *seeds,
+                    const trn_grad_options *options, trn_tensor **out)
+{
+    static const trn_grad_options defaults = TRN_GRAD_INIT;
+    const trn_grad_options *o = options == NULL ? &defaults : options;
+    if (n_outputs < 1 || outputs == NULL || outputs[0] == NULL ||
+        n_inputs < 0 || (n_inputs > 0 && (inputs == NULL || out == NULL)))
+        return TRN_ERR_ARG;
+    trn_context *c = outputs[0]->c;
+    for (int j = 0; j < n_inputs; j++)
+        out[j] = NULL;
+    TRN_TRY(trn__pending(c));
+    TRN_TRY(check_grad(c, n_outputs, outputs, n_inputs, inputs, o));
+    trn__walk w = {
+        .c = c,
+        .what = "trn_grad",
+        .number = ++c->tape->walks,
+        .retain = o->retain_graph || o->create_graph,
+        .create_graph = o->create_graph,
+    };
+    wanted want = {.n = n_inputs, .inputs = inputs, .out = out};
+    trn__scope scope;
+    trn__scope_enter(c, &scope);
+    trn_status status = walk_grad(&w, n_outputs, outputs, seeds, &want);
+    trn__walk_end(&w);
+    trn__scope_leave(c, &scope, NULL);
+    if (status == TRN_OK)
+        status = deliver(&want, o->zeros);
+    else
+        for (int j = 0; j < n_inputs; j++) {
+            trn__unref(out[j]);
+            out[j] = NULL;
+        }
+    return status;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside a context: error, memory, threads, device, and the lists that upper
+ * folders hang their state on.  Nothing here knows a tensor.
+ */
+#ifndef TRN_LIBTRN_CONTEXT_H
+#define TRN_LIBTRN_CONTEXT_H
+
+#include "trn/backend.h"
+#include "trn/context.h"
+#include "libtrn/context/threads.h"
+
+#define TRN__MESSAGE_SIZE 1024
+
+/* Invariants of our own; checked in check builds only. */
+#ifdef TRN_CHECK
+#define TRN_ASSERT(condition) ((condition) ? (void)0 : __builtin_trap())
+#else
+#define TRN_ASSERT(condition) ((void)0)
+#endif
+
+/* Returns the status of an expression from this function if it is an error. */
+#define TRN_TRY(expression)                \
+    do {                                   \
+        trn_status status_ = (expression); \
+        if (status_ != TRN_OK)             \
+            return status_;                \
+    } while (0)
+
+/* An object that the context destroys at close, newest first. */
+typedef struct trn__owned {
+    struct trn__owned *prev, *next;
+    void (*destroy)(struct trn__owned *self);
+} trn__owned;
+
+/*
+ * A host counter (draws of a generator, steps of an optimizer, position of a
+ * loader).  What a step adds to `value` counts only when the step succeeds:
+ * then `committed` follows; else `value` goes back to it.
+ */
+typedef struct trn__counter {
+    struct trn__counter *prev, *next;
+    uint64_t value, committed;
+    bool held; /* committed by its owner and by steps, not at a step's begin */
+} trn__counter;
+
+typedef struct trn__memory {
+    trn_alloc_fn alloc;
+    trn_free_fn free;
+    void *user;
+    struct trn__block **free_lists; /* by size class */
+    uint64_t bytes_in_use, bytes_peak, bytes_cached;
+    uint64_t blocks_in_use, blocks_asked;
+} trn__memory;
+
+struct trn_context {
+    trn_status status;
+    bool broken; /* did not open: the error stays */
+    char message[TRN__MESSAGE_SIZE];
+    trn__memory memory;
+    trn_log_fn log;
+    void *log_user;
+    trn__threads *threads;
+    const char *engine;
+    char cpu_isa[16];
+    char name[TRN__MESSAGE_SIZE]; /* what trn_nn_parameter_name gave last */
+    uint32_t parameter_dtype;     /* of new modules; 0: f32 */
+    uint64_t seed;
+    const trn_backend *backend;
+    trn_device *device;
+    trn_host_services services;
+    trn__owned owned; /* heads of rings */
+    trn__counter counters;
+    struct trn__tensors *tensors; /* libtrn/tensor */
+    struct trn__tape *tape;       /* libtrn/graph */
+    struct trn__step *step;       /* libtrn/ops */
+    struct trn__randoms *randoms; /* libtrn/ops */
+};
+
+/* Makes the error pending, unless one is, and returns the pending one.  The
+ * message reads "op or file: fact with numbers; expected". */
+trn_status trn__fail(trn_context *c, trn_status status, const char *format, ...)
+    TRN_PRINTF(3, 4);
+
+/* TRN_ERR_NOMEM for `what` ("relu"), naming the bytes. */
+trn_status trn__fail_memory(trn_context *c, const char *what, uint64_t bytes);
+
+/* The pending error or TRN_OK; TRN_ERR_NOMEM for NULL. */
+trn_status trn__pending(const trn_context *c);
+
+/* Memory of the context: 64-byte aligned, not cleared; NULL: out of memory
+ * (no error is raised).  trn__free accepts NULL. */
+void *trn__alloc(trn_context *c, size_t bytes);
+void *trn__alloc_zeroed(trn_context *c, size_t bytes);
+void trn__free(trn_context *c, void *memory);
+trn_status trn__memory_open(trn_context *c);
+void trn__memory_close(trn_context *c);
+void trn__memory_trim(trn_context *c);
+
+/* The context's own struct, through the hooks of its options (NULL: malloc). */
+trn_context *trn__context_alloc(trn_alloc_fn alloc, trn_free_fn release,
+                                void *user);
+void trn__context_free(trn_context *c);
+
+void trn__own(trn_context *c, trn__owned *object,
+              void (*destroy)(trn__owned *self));
+void trn__disown(trn__owned *object);
+
+void trn__counter_add(trn_context *c, trn__counter *counter);
+void trn__counter_remove(trn__counter *counter);
+void trn__counters_begin(trn_context *c);    /* all but the held ones */
+void trn__counters_commit(trn_context *c);   /* all */
+void trn__counters_rollback(trn_context *c); /* all */
+
+/* Environment, read at trn_open only, in one file: value or NULL. */
+const char *trn__env(const char *name);
+bool trn__env_any_openmp(void);
+int trn__online_cores(void);
+
+/* a * b into *out; false on overflow or a negative factor. */
+bool trn__mul_size(int64_t a, int64_t b, int64_t *out);
+
+/* Shortest text of a double that messages need ("0.5"), locale-free. */
+const char *trn__format_double(double value, char *text, size_t size);
+
+/* From libtrn/dispatch: the device of the context's string; sets the error. */
+trn_status trn__device_open(trn_context *c, const char *name);
+void trn__device_close(trn_context *c);
+
+/* From the upper folders, in the order of their opening. */
+typedef struct trn__layer {
+    trn_status (*open)(trn_context *c);
+    void (*close)(trn_context *c);
+} trn__layer;
+extern const trn__layer *const trn__layers[];
+extern const int trn__n_layers;
+
+#endif

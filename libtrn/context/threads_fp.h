@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The floating-point environment of a thread, as far as it decides bits.
+ *
+ * The bits of the CPU device assume round to nearest and gradual underflow.  A
+ * host may have set something else in its own threads, and a new thread takes
+ * over what its creator had; so work happens between enter and leave, and the
+ * host finds its modes, its unmasked exceptions and its sticky flags as they
+ * were.  On a processor that is not known here both calls do nothing.
+ */
+#ifndef TRN_CONTEXT_THREADS_FP_H
+#define TRN_CONTEXT_THREADS_FP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct trn__fp_env {
+    uint64_t control;
+    uint64_t status;
+} trn__fp_env;
+
+/*
+ * Saves the calling thread's environment, then sets the default: round to
+ * nearest even, no flush to zero, subnormal inputs kept, no exception traps.
+ */
+void trn__fp_enter(trn__fp_env *saved);
+
+/* Puts back what trn__fp_enter saved in the same thread. */
+void trn__fp_leave(const trn__fp_env *saved);
+
+/* True when the calling thread's modes are the default ones. */
+bool trn__fp_is_default(void);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside a module: a named node of a tree with parameters of its own, children,
+ * and a forward function.
+ */
+#ifndef TRN_LIBTRN_MODULE_H
+#define TRN_LIBTRN_MODULE_H
+
+#include "libtrn/tensor/tensor.h"
+#include "trn/nn.h"
+
+typedef struct trn__parameter {
+    struct trn__parameter *next;
+    trn_tensor *tensor;
+    char *name;
+} trn__parameter;
+
+struct trn_module {
+    trn__owned owned; /* first; roots only are on the context's ring */
+    trn_context *c;
+    trn_module *parent, *first_child, *last_child, *next;
+    char *name; /* in its parent; NULL for a root */
+    trn__parameter *first_parameter, *last_parameter;
+    trn_forward_fn forward;
+    void *user;
+    bool training;
+    /* what the built-in layers keep */
+    bool is_dropout;
+    double p;
+    trn_generator *generator;
+};
+
+/* A module with `what` for messages; NULL with the error raised. */
+trn_module *trn__module_new(trn_context *c, const char *what,
+                            trn_forward_fn forward, void *user);
+
+/* Makes a parameter of m out of t, which leaves its scope. */
+trn_status trn__module_take(trn_module *m, const char *name, trn_tensor *t);
+
+/* "2.dropout": m's place in its tree; "" for a root.  Cut to size. */
+void trn__module_path(const trn_module *m, char *text, size_t size);
+
+/* Gives up a module that could not be completed; NULL is allowed. */
+void trn__module_drop(trn_module *m);
+
+/* The element type of new parameters. */
+trn_dtype trn__parameter_dtype(trn_context *c);
+
+#endif

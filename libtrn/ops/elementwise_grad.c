@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of the elementwise rows, each with its formula.
+ *
+ * A factor that may be infinite never meets a gradient of 0 in a product: where
+ * chooses instead, so no inf * 0 makes a NaN.
+ */
+#include "libtrn/ops/op_table.h"
+
+void trn__grad_neg(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    (void)k;
+    gin[0] = trn_neg(g);
+}
+
+void trn__grad_exp(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    gin[0] = trn_mul(g, k->out); /* gx = g y */
+}
+
+void trn__grad_log(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    gin[0] = trn_div(g, k->in[0]); /* gx = g / x */
+}
+
+void trn__grad_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *y = k->out; /* gx = g - g y^2 */
+    gin[0] = trn_sub(g, trn_mul(g, trn_mul(y, y)));
+}
+
+void trn__grad_sqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *y = k->out; /* gx = g / (2 y), and 0 where g = 0 */
+    trn_tensor *zero = trn__zeros_like(g);
+    gin[0] = trn_where(trn_equal(g, zero), zero, trn_div(g, trn_add(y, y)));
+}
+
+void trn__grad_relu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *zero = trn__zeros_like(g); /* gx = g where y > 0, else 0 */
+    gin[0] = trn_where(trn_greater(k->out, zero), g, zero);
+}
+
+void trn__grad_add(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    (void)k;
+    gin[0] = g;
+    gin[1] = g;
+}
+
+void trn__grad_sub(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    gin[0] = g;
+    gin[1] = trn__needs_grad(k->in[1]) ? trn_neg(g) : NULL;
+}
+
+void trn__grad_mul(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    if (trn__needs_grad(k->in[0]))
+        gin[0] = trn_mul(g, k->in[1]);
+    if (trn__needs_grad(k->in[1]))
+        gin[1] = trn_mul(g, k->in[0]);
+}
+
+void trn__grad_div(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *a = k->in[0], *b = k->in[1];
+    trn_tensor *ga = trn_div(g, b); /* ga = g / b, gb = -ga (a / b) */
+    gin[0] = ga;
+    if (trn__needs_grad(b))
+        gin[1] = trn_neg(trn_mul(ga, trn_div(a, b)));
+}
+
+void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *a = k->in[0], *b = k->in[1], *y = k->out;
+    trn_tensor *zero = trn__zeros_like(g);
+    if (trn__needs_grad(a)) { /* ga = g b a^(b-1), and 0 where b = 0 */
+        trn_tensor *slope = trn_mul(b, trn_pow(a, trn_add_scalar(b, -1.0)));
+        gin[0] = trn_where(trn_equal(b, zero), zero, trn_mul(g, slope));
+    }
+    if (trn__needs_grad(b)) { /* gb = g y ln a, and 0 where y = 0 */
+        trn_tensor *slope = trn_mul(y, trn_log(a));
+        gin[1] = trn_where(trn_equal(y, zero), zero, trn_mul(g, slope));
+    }
+}
+
+void trn__grad_maximum(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *a = k->in[0], *b = k->in[1];
+    trn_tensor *zero = trn__zeros_like(g);
+    trn_tensor *tie = trn_equal(a, b); /* ga = g, g / 2 or 0 */
+    trn_tensor *half = trn_mul_scalar(g, 0.5);
+    gin[0] = trn_where(tie, half, trn_where(trn_greater(a, b), g, zero));
+    gin[1] = trn_where(tie, half, trn_where(trn_greater(b, a), g, zero));
+}
+
+void trn__grad_where(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *zero = trn__zeros_like(g);
+    gin[1] = trn_where(k->in[0], g, zero);
+    gin[2] = trn_where(k->in[0], zero, g);
+}
+
+void trn__grad_add_scalar(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    (void)k;
+    gin[0] = g;
+}
+
+void trn__grad_mul_scalar(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    gin[0] = trn__mul_value(g, k, 0);
+}
+
+void trn__grad_cast(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    gin[0] = trn_cast(g, (trn_dtype)k->in[0]->arg.dtype);
+}
+
+void trn__grad_copy(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    (void)k;
+    gin[0] = g;
+}
+
+void trn__grad_check_finite(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    (void)k;
+    gin[0] = g;
+}

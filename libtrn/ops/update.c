@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes in place: assign, and the optimizers' updates with their formulas.
+ */
+#include <string.h>
+
+#include "libtrn/ops/op_table.h"
+#include "libtrn/ops/step.h"
+
+bool trn__infer_update(const trn__call *k, trn__desc *out)
+{
+    const trn__op_info *info = &trn__ops[k->op];
+    const trn_arg *x = &k->in[0]->arg;
+    *out = (trn__desc){.dtype = x->dtype, .rank = x->rank};
+    for (int i = 0; i < k->n_in; i++) {
+        const trn_arg *other = &k->in[i]->arg;
+        if (other->dtype != x->dtype || !trn__same_shape(other, x)) {
+            trn__fail(k->c, TRN_ERR_SHAPE,
+                      "%s: input %d is %s; expected that of input 0: %s",
+                      info->name, i, trn__describe(other).s,
+                      trn__describe(x).s);
+            return false;
+        }
+        if (((info->writes >> i) & 1u) && k->in[i]->storage->read_only) {
+            trn__fail(k->c, TRN_ERR_STATE,
+                      "%s: %s wraps the caller's memory and cannot be written",
+                      info->name, trn__describe(other).s);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- assign ---- */
+
+static bool ranges_meet(const trn_tensor *x, const trn_tensor *y)
+{
+    int64_t x0, x1, y0, y1;
+    if (x->storage != y->storage)
+        return false;
+    trn__extent(&x->arg, &x0, &x1);
+    trn__extent(&y->arg, &y0, &y1);
+    return x0 < y1 && y0 < x1;
+}
+
+static bool same_elements(const trn_tensor *x, const trn_tensor *y)
+{
+    return x->arg.offset == y->arg.offset &&
+           trn__same_shape(&x->arg, &y->arg) &&
+           memcmp(x->arg.stride, y->arg.stride,
+                  x->arg.rank * sizeof x->arg.stride[0]) == 0;
+}
+
+/* x is a leaf with gradient, or a view in a recorded computation: its history
+ * could not be told from the outside any more. */
+static trn_status check_history(trn_tensor *x, const trn_tensor *y)
+{
+    trn_context *c = x->c;
+    bool recording = !c->tape->off;
+    if (recording && x->requires_grad)
+        return trn__fail(c, TRN_ERR_STATE,
+                         "assign: %s is a leaf whose gradient is wanted; "
+                         "expected trn_no_grad_begin() before it is written",
+                         trn__describe(&x->arg).s);
+    if (recording && (x->record != NULL || trn__needs_grad(y)) &&
+        x->storage->refs > 1)
+        return trn__fail(c, TRN_ERR_STATE,
+                         "assign: %s shares memory with other tensors while "
+                         "gradients are recorded; expected trn_copy() of it",
+                         trn__describe(&x->arg).s);
+    return TRN_OK;
+}
+
+trn_status trn_assign(trn_tensor *x, trn_tensor *y)
+{
+    trn__call k = trn__call_of(TRN_OP_assign, x, y, NULL, 0);
+    TRN_TRY(trn__check_inputs(&k));
+    trn_context *c = k.c;
+    if (x->arg.dtype != y->arg.dtype)
+        return trn__fail(c, TRN_ERR_DTYPE,
+                         "assign: x is %s, y is %s; expected one type",
+                         trn__describe(&x->arg).s, trn__describe(&y->arg).s);
+    if (trn__self_overlaps(&x->arg))
+        return trn__fail(c, TRN_ERR_ARG,
+                         "assign: elements of x, %s, share memory; expected a "
+                         "tensor that is not expanded",
+                         trn__describe(&x->arg).s);
+    if (ranges_meet(x, y) && !same_elements(x, y))
+        return trn__fail(c, TRN_ERR_ARG,
+                         "assign: x and y overlap in memory but are not the "
+                         "same; expected trn_copy() of y");
+    TRN_TRY(check_history(x, y));
+    k.in[1] = trn_expand(y, (int)x->arg.rank, x->arg.shape);
+    struct trn__record *old = x->record;
+    if (trn__apply(&k) == NULL)
+        return c->status;
+    x->record = NULL;
+    if (!c->tape->off && trn__needs_grad(k.in[1]) &&
+        trn__is_float(x->arg.dtype)) {
+        k.out = x;
+        trn__tape_record(&k, trn__ops[TRN_OP_assign].saves);
+    }
+    if (old != NULL)
+        trn__record_unref(c, old);
+    return c->status;
+}
+
+void trn__grad_assign(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    (void)k; /* what x held before has no influence */
+    gin[1] = g;
+}
+
+/* ---- optimizers ---- */
+
+static trn_tensor *flushed(trn_tensor *x)
+{
+    return trn__apply1(TRN_OP_flush_subnormal, x);
+}
+
+/* Writes `value` to input i, in its own type. */
+static void put(const trn__call *k, int i, trn_tensor *value)
+{
+    if (value != NULL)
+        trn_assign(k->in[i], trn__down(value, k->in[i]->arg.dtype));
+}
+
+trn_tensor *trn__decompose_sgd_update(const trn__call *k)
+{
+    trn_tensor *p = trn__up(k->in[0]), *g = trn__up(k->in[1]);
+    if (p == NULL || g == NULL)
+        return NULL;
+    trn_tensor *lr = trn__value(k, 0, p), *wd = trn__value(k, 1, p);
+    trn_tensor *d = trn_add(g, trn_mul(wd, p)); /* p <- p - lr (g + wd p) */
+    put(k, 0, trn_sub(p, trn_mul(lr, d)));
+    return k->c->status == TRN_OK ? k->in[0] : NULL;
+}
+
+trn_tensor *trn__decompose_sgd_momentum_update(const trn__call *k)
+{
+    const trn_sgd_momentum_attrs *at = k->attrs;
+    trn_tensor *p = trn__up(k->in[0]), *g = trn__up(k->in[1]);
+    trn_tensor *b = trn__up(k->in[2]);
+    if (p == NULL || g == NULL || b == NULL)
+        return NULL;
+    trn_tensor *lr = trn__value(k, 0, p), *wd = trn__value(k, 1, p);
+    trn_tensor *mu = trn__value(k, 2, p), *damp = trn__value(k, 3, p);
+    trn_tensor *d = trn_add(g, trn_mul(wd, p)); /* as the row says */
+    b = flushed(trn_add(trn_mul(mu, b), trn_mul(damp, d)));
+    trn_tensor *s = at->nesterov ? trn_add(d, trn_mul(mu, b)) : b;
+    put(k, 0, trn_sub(p, trn_mul(lr, s)));
+    put(k, 2, b);
+    return k->c->status == TRN_OK ? k->in[0] : NULL;
+}
+
+trn_tensor *trn__decompose_adamw_update(const trn__call *k)
+{
+    trn_tensor *p = trn__up(k->in[0]), *g = trn__up(k->in[1]);
+    trn_tensor *m = trn__up(k->in[2]), *v = trn__up(k->in[3]);
+    trn_tensor *value[7];
+    if (p == NULL || g == NULL || m == NULL || v == NULL)
+        return NULL;
+    for (int i = 0; i < 7; i++)
+        value[i] = trn__value(k, i, p);
+    /* decay, 1 - b1, b2, 1 - b2, step size, c2, eps */
+    m = flushed(trn_add(m, trn_mul(value[1], trn_sub(g, m))));
+    v = flushed(
+        trn_add(trn_mul(value[2], v), trn_mul(value[3], trn_mul(g, g))));
+    trn_tensor *root = trn_add(trn_div(trn_sqrt(v), value[5]), value[6]);
+    trn_tensor *move = trn_div(trn_mul(value[4], m), root);
+    put(k, 0, trn_sub(trn_mul(p, value[0]), move));
+    put(k, 2, m);
+    put(k, 3, v);
+    return k->c->status == TRN_OK ? k->in[0] : NULL;
+}
