@@ -78,6 +78,24 @@ int32_t trn__cpu_normal(trn_device *dev, const trn_op_call *call)
 }
 
 /* Kept unless p > u; what is dropped is +0, whatever x is. */
+static void drop_f32(int64_t n, float p, float scale, const float *u,
+                     const float *x, float *restrict y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float kept = x[i] * scale;
+        y[i] = p > u[i] ? 0.0f : kept;
+    }
+}
+
+static void drop_f64(int64_t n, double p, double scale, const double *u,
+                     const double *x, double *restrict y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double kept = x[i] * scale;
+        y[i] = p > u[i] ? 0.0 : kept;
+    }
+}
+
 static void dropout_range(void *arg, int64_t begin, int64_t end)
 {
     const random_job *j = arg;
@@ -87,16 +105,11 @@ static void dropout_range(void *arg, int64_t begin, int64_t end)
         const int64_t n = trn__i64_min(end - at, TRN__CPU_CHUNK);
         const void *x = trn__cpu_load(j->dev, &j->x, at, n, &buf);
         if (j->dtype == TRN_F64) {
-            const double *v = x;
             draw_f64(j, at, n, draw.f64);
-            for (int64_t i = 0; i < n; i++)
-                out.f64[i] = j->p_f64 > draw.f64[i] ? 0.0 : v[i] * j->scale_f64;
+            drop_f64(n, j->p_f64, j->scale_f64, draw.f64, x, out.f64);
         } else {
-            const float *v = x;
             draw_f32(j, at, n, draw.f32);
-            for (int64_t i = 0; i < n; i++)
-                out.f32[i] =
-                    j->p_f32 > draw.f32[i] ? 0.0f : v[i] * j->scale_f32;
+            drop_f32(n, j->p_f32, j->scale_f32, draw.f32, x, out.f32);
         }
         trn__cpu_store(j->dev, j->dtype, n, &out, j->y + at * size);
     }

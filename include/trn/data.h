@@ -4,7 +4,9 @@
  *
  * A loader hands out one batch after the other until the data end; the next
  * call after the end begins a new pass (epoch).  Its position follows the
- * success of steps: a batch whose step fails is handed out again.
+ * success of steps: a batch whose step fails is handed out again.  Precisely:
+ * a step that fails takes the loader back to before the first batch asked for
+ * in it, and before the one that was last handed out when it began.
  *
  * Functions that return an object give NULL and leave the error in the context.
  */
@@ -32,7 +34,7 @@ typedef struct trn_loader_options {
     uint64_t stream; /* of the order's generator; default 0x10ad */
     int64_t first;   /* samples to use: [first, first + count) */
     int64_t count;   /* default -1: to the end */
-    uint32_t dtype;  /* of inputs made from bytes or text; default TRN_F32 */
+    uint32_t dtype;  /* of images: TRN_F32 (default) or TRN_F64 */
 } trn_loader_options;
 
 #define TRN_LOADER_INIT                                                   \
@@ -41,7 +43,14 @@ typedef struct trn_loader_options {
             TRN_F32                                                       \
     }
 
-/* Samples along the first axis of two tensors, which the loader copies. */
+/*
+ * Samples along the first axis of two tensors of any types, which the loader
+ * copies.   inputs: [n, ...], targets: [n, ...]
+ *
+ * All memory that batches need is taken here, so that a loop takes none.
+ * Errors: TRN_ERR_SHAPE (n differs, or rank 0), TRN_ERR_ARG (batch_size below
+ *         1, first or count beyond n, options.size), TRN_ERR_NOMEM.
+ */
 TRN_API trn_loader *trn_data_tensors(trn_context *c, trn_tensor *inputs,
                                      trn_tensor *targets, int64_t batch_size,
                                      const trn_loader_options *options);
@@ -50,9 +59,12 @@ TRN_API trn_loader *trn_data_tensors(trn_context *c, trn_tensor *inputs,
  * Images and labels from IDX files (plain or .gz).
  *
  * u8 images become value / 255 in options.dtype, flattened to [n, product of
- * the other dimensions]; other types are cast.  Labels become i32. Errors:
- * TRN_ERR_IO, TRN_ERR_FORMAT with path, offset, found and expected;
- *         TRN_ERR_SHAPE if the counts differ.
+ * the other dimensions]; other types are cast.  Labels (rank 1, of an integer
+ * type) become i32.
+ *
+ * Errors: TRN_ERR_IO, TRN_ERR_FORMAT with path, offset, found and expected;
+ *         TRN_ERR_SHAPE if the counts differ or labels are not of rank 1;
+ *         TRN_ERR_DTYPE (options.dtype, labels); as trn_data_tensors.
  */
 TRN_API trn_loader *trn_data_idx(trn_context *c, const char *images,
                                  const char *labels, int64_t batch_size,
@@ -64,10 +76,14 @@ TRN_API trn_loader *trn_data_idx(trn_context *c, const char *images,
  */
 TRN_API int trn_data_next(trn_loader *l, trn_batch *out);
 
-/* Starts at the first batch of pass `epoch`. */
+/*
+ * Makes `batch` of pass `epoch`, both from 0, the next one, at once: no step
+ * takes it back.  batch may be trn_data_batches(l): the end of that pass.
+ * Errors: TRN_ERR_ARG (outside of that).
+ */
 TRN_API trn_status trn_data_seek(trn_loader *l, int64_t epoch, int64_t batch);
 
-/* Samples in a pass, and batches. */
+/* Samples in a pass (those of first and count), and batches; 0 for NULL. */
 TRN_API int64_t trn_data_samples(const trn_loader *l);
 TRN_API int64_t trn_data_batches(const trn_loader *l);
 
@@ -78,7 +94,11 @@ typedef struct trn_text trn_text;
 /*
  * Reads files as one text of bytes.  The vocabulary is the set of bytes that
  * occur, in increasing order, or that of `vocabulary` (then a byte outside it
- * becomes the nearest byte value inside).  The text belongs to the context.
+ * becomes the nearest byte value inside, of two the smaller).  The text
+ * belongs to the context.
+ *
+ * Errors: TRN_ERR_IO with path and reason; TRN_ERR_ARG (no paths, or the
+ *         vocabulary of an empty text); TRN_ERR_NOMEM.
  */
 TRN_API trn_text *trn_text_read(trn_context *c, int n_paths,
                                 const char *const *paths,
@@ -100,7 +120,10 @@ TRN_API const char *trn_text_sha256(const trn_text *t);
  * Windows of a text: `context` characters in, the next one as target.
  * inputs: i32 [n, context], targets: i32 [n]
  *
- * A sample is each position that has a whole window before it.
+ * A sample is each position that has a whole window before it: n is the
+ * length less `context`.
+ * Errors: TRN_ERR_ARG (the text has no whole window and a next character);
+ *         as trn_data_tensors.
  */
 TRN_API trn_loader *trn_data_text(trn_context *c, const trn_text *text,
                                   int context, int64_t batch_size,
@@ -113,8 +136,10 @@ TRN_API void trn_sha256(const void *data, size_t n, char out[65]);
 
 /*
  * The SHA-256 of all parameters of a module: name, type, shape and
- * little-endian values of each, in order; NaNs count as one value.   out: 65
- * bytes
+ * little-endian values of each, in order; NaNs count as one value.
+ * out: 65 bytes
+ *
+ * Errors: TRN_ERR_ARG (NULL), TRN_ERR_NOMEM; out is then "".
  */
 TRN_API trn_status trn_digest(trn_module *m, char out[65]);
 
