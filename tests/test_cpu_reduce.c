@@ -385,6 +385,57 @@ static void cross_entropy_equals_its_decomposition(void **state)
                 }
 }
 
+/* The same operand seen with its last axis repeated n times. */
+static trn_arg repeated(trn_arg a, int64_t n)
+{
+    a.rank = 2;
+    a.shape[1] = n;
+    a.stride[1] = 0;
+    return a;
+}
+
+static void f64_rows_equal_the_primitives_that_they_are_made_of(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {7, 4999};
+    const trn_reduce_attrs axes = {.axes = 2};
+    const trn_axis_attrs axis = {.axis = 1};
+    const trn_cross_entropy_attrs none = {.reduction = TRN_REDUCE_NONE};
+    const trn_arg x[4] = {ones_of(TRN_F64, 2, shape, PLAIN, 4),
+                          zeros(TRN_I32, 1, shape, PLAIN)};
+    for (int i = 0; i < 7; i++)
+        set(&x[1], i, i * 700);
+    for (int d = 0; d < n_devices; d++) {
+        trn_arg m = zeros(TRN_F64, 1, shape, PLAIN);
+        trn_arg s = zeros(TRN_F64, 1, shape, PLAIN);
+        trn_arg log_s = zeros(TRN_F64, 1, shape, PLAIN);
+        trn_arg diff = zeros(TRN_F64, 2, shape, PLAIN);
+        trn_arg e = zeros(TRN_F64, 2, shape, PLAIN);
+        trn_arg soft = zeros(TRN_F64, 2, shape, PLAIN);
+        trn_arg fused = zeros(TRN_F64, 2, shape, PLAIN);
+        trn_arg loss = zeros(TRN_F64, 1, shape, PLAIN);
+        run_on(d, TRN_OP_max, 1, x, &m, &axes, NULL, NULL);
+        const trn_arg sub[4] = {x[0], repeated(m, 4999)};
+        run_on(d, TRN_OP_sub, 2, sub, &diff, NULL, NULL, NULL);
+        const trn_arg exp[4] = {diff};
+        run_on(d, TRN_OP_exp, 1, exp, &e, NULL, NULL, NULL);
+        const trn_arg sum[4] = {e};
+        run_on(d, TRN_OP_sum, 1, sum, &s, &axes, NULL, NULL);
+        const trn_arg div[4] = {e, repeated(s, 4999)};
+        run_on(d, TRN_OP_div, 2, div, &soft, NULL, NULL, NULL);
+        const trn_arg log[4] = {s};
+        run_on(d, TRN_OP_log, 1, log, &log_s, NULL, NULL, NULL);
+        run_on(d, TRN_OP_softmax, 1, x, &fused, &axis, NULL, NULL);
+        run_on(d, TRN_OP_cross_entropy, 2, x, &loss, &none, NULL, NULL);
+        for (int64_t i = 0; i < numel(&fused); i++)
+            check_element(&fused, i, get(&soft, i), "softmax");
+        for (int64_t i = 0; i < 7; i++)
+            check_element(&loss, i,
+                          -(get(&diff, i * 4999 + i * 700) - get(&log_s, i)),
+                          "cross_entropy");
+    }
+}
+
 static void bad_targets_are_reported_for_every_reduction(void **state)
 {
     (void)state;
@@ -420,6 +471,7 @@ int main(void)
         CPU_TEST(argmax_is_the_first_largest_and_nan_is_larger),
         CPU_TEST(softmax_equals_its_decomposition),
         CPU_TEST(cross_entropy_equals_its_decomposition),
+        CPU_TEST(f64_rows_equal_the_primitives_that_they_are_made_of),
         CPU_TEST(bad_targets_are_reported_for_every_reduction),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -30,6 +30,7 @@ typedef struct trn__call {
     uint32_t attrs_size;
     double values[TRN__MAX_VALUES];
     uint64_t key, draw; /* RANDOM rows */
+    bool counted; /* UPDATE rows: the writes count in the versions already */
 } trn__call;
 
 typedef struct trn__record {

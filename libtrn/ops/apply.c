@@ -71,7 +71,7 @@ static trn_status prepare_writes(trn__call *k, const trn__op_info *info)
         if ((info->writes >> i) & 1u)
             TRN_TRY(k->c->tensors->before_write(k->c, k->in[i]->storage));
     }
-    for (int i = 0; i < k->n_in; i++) {
+    for (int i = 0; i < k->n_in && !k->counted; i++) {
         if ((info->writes >> i) & 1u)
             k->in[i]->storage->version++;
     }
@@ -145,6 +145,7 @@ trn__call trn__call_of(uint32_t op, trn_tensor *x, trn_tensor *y,
     k.attrs = attrs;
     k.attrs_size = attrs_size;
     k.key = k.draw = 0;
+    k.counted = false;
     return k;
 }
 

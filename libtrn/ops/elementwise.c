@@ -84,8 +84,8 @@ static bool meet(uint32_t op, trn_tensor **x, trn_tensor **y)
         if (trn__desc_make(a->c, trn__ops[op].name, a->arg.dtype, (int)rank,
                            shape, &desc, &bytes) != TRN_OK)
             return false;
-        a = trn_expand(a, (int)rank, shape);
-        b = trn_expand(b, (int)rank, shape);
+        a = trn__expanded(a, (int)rank, shape);
+        b = trn__expanded(b, (int)rank, shape);
     }
     *x = a;
     *y = b;
@@ -175,7 +175,7 @@ static trn_tensor *choose(trn__call *k)
         return NULL;
     }
     for (int i = 0; i < 3; i++)
-        k->in[i] = trn_expand(k->in[i], (int)rank, shape);
+        k->in[i] = trn__expanded(k->in[i], (int)rank, shape);
     return trn__apply(k);
 }
 

@@ -87,6 +87,9 @@ trn_tensor *trn__mul_value(trn_tensor *x, const trn__call *k, int i);
 /* Axis in [-rank, rank) to [0, rank); -1 with the error raised. */
 int trn__axis(trn_context *c, const char *what, const trn_tensor *x, int axis);
 
+/* x itself if it has that shape, else trn_expand() of it. */
+trn_tensor *trn__expanded(trn_tensor *x, int rank, const int64_t *shape);
+
 /* 0 and 1 of x's type in x's shape, without memory of that size. */
 trn_tensor *trn__zeros_like(trn_tensor *x);
 trn_tensor *trn__constant_like(trn_tensor *x, double value);

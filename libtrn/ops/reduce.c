@@ -108,7 +108,7 @@ static trn_tensor *kept(const trn__call *k, trn_tensor *t)
 static trn_tensor *spread(const trn__call *k, trn_tensor *t)
 {
     const trn_arg *x = &k->in[0]->arg;
-    return trn_expand(kept(k, t), (int)x->rank, x->shape);
+    return trn__expanded(kept(k, t), (int)x->rank, x->shape);
 }
 
 void trn__grad_sum(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -140,7 +140,7 @@ void trn__grad_max(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     trn_tensor *ties = trn_cast(trn_sum(hit, at->axes, true),
                                 g == NULL ? TRN_F32 : (trn_dtype)g->arg.dtype);
     trn_tensor *share = trn_div(kept(k, g), ties);
-    share = trn_expand(share, (int)x->arg.rank, x->arg.shape);
+    share = trn__expanded(share, (int)x->arg.rank, x->arg.shape);
     gin[0] = trn_where(hit, share, trn__zeros_like(x));
 }
 

@@ -147,10 +147,13 @@ trn_status trn__defer_update(trn__call *k)
     if (k->attrs_size > 0)
         memcpy(w->attrs, k->attrs, k->attrs_size);
     w->call.attrs = w->attrs;
+    w->call.counted = true;
     for (int i = 0; i < k->n_in; i++) {
         trn__ref(k->in[i]);
-        if ((info->writes >> i) & 1u)
+        if ((info->writes >> i) & 1u) {
             k->in[i]->storage->deferred = true;
+            k->in[i]->storage->version++; /* for the tape it is written now */
+        }
     }
     trn__step *s = c->step;
     *(s->last == NULL ? &s->first : &s->last->next) = w;

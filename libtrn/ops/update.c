@@ -90,7 +90,7 @@ trn_status trn_assign(trn_tensor *x, trn_tensor *y)
                          "assign: x and y overlap in memory but are not the "
                          "same; expected trn_copy() of y");
     TRN_TRY(check_history(x, y));
-    k.in[1] = trn_expand(y, (int)x->arg.rank, x->arg.shape);
+    k.in[1] = trn__expanded(y, (int)x->arg.rank, x->arg.shape);
     struct trn__record *old = x->record;
     if (trn__apply(&k) == NULL)
         return c->status;

@@ -278,11 +278,14 @@ trn_tensor *trn_expand(trn_tensor *x, int rank, const int64_t *shape)
     trn__call k = trn__call_of(TRN_OP_expand, x, NULL, &at, sizeof at);
     if (shape_call(&k, rank, shape) != TRN_OK)
         return NULL;
-    bool same = (uint32_t)rank == x->arg.rank;
-    for (int d = 0; same && d < rank; d++)
-        same = shape[d] == x->arg.shape[d];
-    if (same)
-        return x;
     at.shape = dims_of(rank, shape);
     return trn__apply(&k);
+}
+
+trn_tensor *trn__expanded(trn_tensor *x, int rank, const int64_t *shape)
+{
+    bool same = x != NULL && (uint32_t)rank == x->arg.rank;
+    for (int d = 0; same && d < rank; d++)
+        same = shape[d] == x->arg.shape[d];
+    return same ? x : trn_expand(x, rank, shape);
 }

@@ -43,6 +43,8 @@ static trn_status make_states(trn_optim *o, int s)
         return trn__fail_memory(o->c, o->kind->name,
                                 (uint64_t)o->n * sizeof(trn_tensor *));
     for (int64_t i = 0; i < o->n; i++) {
+        if (o->parameters[i] == NULL)
+            continue;
         const trn_arg *p = &o->parameters[i]->arg;
         trn_tensor *t =
             trn_tensor_zeros(o->c, (trn_dtype)p->dtype, (int)p->rank, p->shape);
@@ -52,6 +54,22 @@ static trn_status make_states(trn_optim *o, int s)
         o->states[s][i] = trn__own_tensor(t);
     }
     return TRN_OK;
+}
+
+/* A tensor that stands in the tree twice (tied weights) is updated once. */
+static bool is_listed(const trn_optim *o, const trn_tensor *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (o->parameters[i] == p)
+            return true;
+    }
+    return false;
+}
+
+/* The gradient of parameter i; NULL if there is none, or no such place. */
+static trn_tensor *grad_at(const trn_optim *o, int64_t i)
+{
+    return o->parameters[i] == NULL ? NULL : o->parameters[i]->grad;
 }
 
 trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
@@ -73,8 +91,10 @@ trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
         trn__alloc_zeroed(c, (size_t)(o->n + 1) * sizeof(trn_tensor *));
     if (o->parameters == NULL)
         trn__fail_memory(c, kind->name, (uint64_t)o->n * sizeof(trn_tensor *));
-    for (int64_t i = 0; o->parameters != NULL && i < o->n; i++)
-        o->parameters[i] = trn__ref(trn_nn_parameter_at(m, i));
+    for (int64_t i = 0; o->parameters != NULL && i < o->n; i++) {
+        trn_tensor *p = trn_nn_parameter_at(m, i);
+        o->parameters[i] = is_listed(o, p, i) ? NULL : trn__ref(p);
+    }
     for (int s = 0; s < kind->n_states && c->status == TRN_OK; s++)
         make_states(o, s);
     if (c->status == TRN_OK)
@@ -89,7 +109,7 @@ static trn_status check_step(trn_optim *o)
 {
     for (int64_t i = 0; i < o->n; i++) {
         trn_tensor *p = o->parameters[i];
-        if (p->grad == NULL)
+        if (grad_at(o, i) == NULL)
             continue;
         if (p->grad->arg.dtype != p->arg.dtype ||
             !trn__same_shape(&p->grad->arg, &p->arg))
@@ -106,6 +126,8 @@ static trn_status update(trn_optim *o, int64_t i)
 {
     trn_tensor *p = o->parameters[i];
     trn__call k = {.c = o->c};
+    if (p->storage->deferred) /* two updates of it in a step: in turn */
+        TRN_TRY(o->c->tensors->settle(o->c));
     k.in[0] = p;
     k.in[1] = p->grad;
     for (int s = 0; s < o->kind->n_states; s++)
@@ -123,15 +145,13 @@ trn_status trn_optim_step(trn_optim *o)
     trn_context *c = o->c;
     TRN_TRY(trn__pending(c));
     TRN_TRY(check_step(o));
-    /* Two updates of one parameter in a step follow each other. */
-    TRN_TRY(c->tensors->settle(c));
     bool mode = trn__grad_mode(c, false);
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
-        if (o->parameters[i]->grad != NULL)
+        if (grad_at(o, i) != NULL)
             update(o, i);
     }
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
-        if (!o->keep_grad && o->parameters[i]->grad != NULL)
+        if (!o->keep_grad && grad_at(o, i) != NULL)
             trn__set_grad(o->parameters[i], NULL);
     }
     trn__grad_mode(c, mode);
@@ -153,8 +173,10 @@ trn_status trn_optim_zero_grad(trn_optim *o)
 {
     if (o == NULL)
         return TRN_ERR_ARG;
-    for (int64_t i = 0; i < o->n; i++)
-        TRN_TRY(trn_zero_grad(o->parameters[i]));
+    for (int64_t i = 0; i < o->n; i++) {
+        if (grad_at(o, i) != NULL)
+            TRN_TRY(trn_zero_grad(o->parameters[i]));
+    }
     return trn__pending(o->c);
 }
 
@@ -213,9 +235,9 @@ static trn_tensor *total_norm(trn_optim *o)
     trn_tensor *all = NULL;
     int64_t n = 0, at = 0;
     for (int64_t i = 0; i < o->n; i++)
-        n += o->parameters[i]->grad != NULL;
+        n += grad_at(o, i) != NULL;
     for (int64_t i = 0; i < o->n; i++) {
-        trn_tensor *g = o->parameters[i]->grad;
+        trn_tensor *g = grad_at(o, i);
         if (g == NULL)
             continue;
         trn_tensor *norm = trn_norm(trn__up(g), TRN_ALL_AXES, false);
@@ -241,7 +263,7 @@ static trn_status scale_gradients(trn_optim *o, trn_tensor *factor)
         return trn__fail_memory(c, "trn_optim_clip_norm",
                                 (uint64_t)o->n * sizeof(trn_tensor *));
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
-        trn_tensor *g = o->parameters[i]->grad;
+        trn_tensor *g = grad_at(o, i);
         if (g != NULL)
             scaled[i] = trn__down(trn_mul(trn__up(g), factor), g->arg.dtype);
     }
