@@ -327,7 +327,7 @@ int main(int argc, char **argv)
     trn_options o = TRN_OPTIONS_INIT;
     o.device = s.device;
     o.seed = s.seed;
-    model m = {NULL};
+    model m = {0};
     if (trn_open(&m.c, &o) == TRN_OK)
         build(&m, &s);
     if (trn_errcode(m.c) == TRN_OK) {

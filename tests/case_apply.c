@@ -130,7 +130,8 @@ static int apply_update(trn_context *c, const case_args *a, trn_tensor **in,
     bool assign = a->tc->op == TRN_OP_assign;
     for (int i = 0; i < a->n_in; i++) {
         bool written = (writes >> i) & 1u;
-        bool copied = written && (!assign || trn_requires_grad(in[i]));
+        bool recorded = trn_requires_grad(in[0]) || trn_requires_grad(in[1]);
+        bool copied = written && (!assign || recorded);
         x[i] = copied ? trn_copy(in[i]) : in[i];
         if (written)
             out[n++] = x[i];

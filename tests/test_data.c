@@ -1,85 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loaders: order, batches, position under failing steps, memory, files, texts.
+ * Loaders: order, batches, position under failing steps, memory, arguments.
  *
  * Sample i has the input {i, -i} and the target i, so that a batch shows which
  * samples it is made of.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#ifdef TRN_HAVE_ZLIB
-#include <zlib.h>
-#endif
-
-#include "trn.h"
+#include "harness.h"
 
 enum { MAX_SAMPLES = 100 };
-
-static int64_t n_live; /* blocks of the hook */
-static int64_t fail_after = -1;
-
-static void *count_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    if (fail_after == 0)
-        return NULL;
-    fail_after -= fail_after > 0;
-    n_live++;
-    return malloc(bytes);
-}
-
-static void count_free(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    n_live--;
-    free(memory);
-}
 
 static trn_context *open_seed(uint64_t seed)
 {
     trn_options o = TRN_OPTIONS_INIT;
     o.n_threads = 1;
     o.seed = seed;
-    o.alloc = count_alloc;
-    o.free = count_free;
     trn_context *c;
     assert_int_equal(trn_open(&c, &o), TRN_OK);
     return c;
-}
-
-static int setup(void **state)
-{
-    n_live = 0;
-    fail_after = -1;
-    *state = open_seed(7);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    trn_close(*state);
-    return n_live == 0 ? 0 : -1;
-}
-
-/* An error of this status is pending, and its message has the text. */
-static void check_failed(trn_context *c, trn_status status, const char *text)
-{
-    assert_int_equal(trn_errcode(c), status);
-    if (strstr(trn_errmsg(c), text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, trn_errmsg(c));
-    trn_clear(c);
 }
 
 static trn_loader *loader_of(trn_context *c, int64_t n, int64_t batch_size,
@@ -163,7 +100,7 @@ static void a_pass_has_each_sample_once_and_its_own_order(void **state)
 
 static void seed_and_stream_alone_make_the_order(void **state)
 {
-    trn_context *others[] = {open_seed(7), open_seed(8)};
+    trn_context *others[] = {open_seed(0), open_seed(8)};
     int32_t a[MAX_SAMPLES], b[MAX_SAMPLES];
     trn_generator_new(others[0], 3);
     assert_int_equal(read_pass(loader_of(*state, 23, 5, NULL), a), 23);
@@ -341,7 +278,7 @@ static void a_pending_error_gives_no_batch_and_moves_nothing(void **state)
     trn_clear(c);
     check_next(l, 0, 1);
     assert_int_equal(trn_data_next(l, NULL), 0);
-    check_failed(c, TRN_ERR_ARG, "out is NULL");
+    harness_error(c, TRN_ERR_ARG, "out is NULL");
     check_next(l, 0, 2);
     assert_int_equal(trn_data_next(NULL, &b), 0);
 }
@@ -351,7 +288,7 @@ static void a_failing_step_hands_its_batch_out_again(void **state)
     trn_context *c = *state;
     trn_loader *l = loader_of(c, 8, 3, NULL);
     trn_batch b;
-    int32_t first[3], again[3];
+    int32_t first[3] = {0}, again[3] = {0};
     check_next(l, 0, 0);
     assert_int_equal(trn_step_begin(c), TRN_OK);
     assert_int_equal(trn_step_end(c), TRN_OK);
@@ -375,7 +312,7 @@ static void all_batches_asked_for_in_a_failing_step_come_again(void **state)
     trn_context *c = *state;
     trn_loader *l = loader_of(c, 8, 3, NULL);
     trn_batch b;
-    int32_t first[3], again[3];
+    int32_t first[3] = {0}, again[3] = {0};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(trn_step_begin(c), TRN_OK);
         assert_int_equal(trn_data_next(l, &b), 1);
@@ -436,7 +373,7 @@ static void seek_refuses_what_is_not_there(void **state)
     check_next(l, 0, 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(trn_data_seek(l, bad[i][0], bad[i][1]), TRN_ERR_ARG);
-        check_failed(c, TRN_ERR_ARG, "trn_data_seek: epoch is ");
+        harness_error(c, TRN_ERR_ARG, "trn_data_seek: epoch is ");
     }
     check_next(l, 0, 1);
     assert_int_equal(trn_data_seek(NULL, 0, 0), TRN_ERR_ARG);
@@ -475,18 +412,18 @@ static void every_allocation_may_fail(void **state)
     for (int64_t k = 0;; k++) {
         trn_tensor *x = trn_tensor_zeros(c, TRN_F32, 1, (int64_t[]){11});
         trn_memory_trim(c);
-        fail_after = k;
+        harness_fail_after(k);
         trn_loader *l = trn_data_tensors(c, x, x, 3, &o);
         trn_text *t = trn_text_from(c, "some text", 9, NULL);
         trn_loader *m = trn_data_text(c, t, 2, 4, NULL);
-        fail_after = -1;
+        harness_fail_after(-1);
         if (trn_errcode(c) == TRN_OK) {
             trn_batch b;
             assert_int_equal(trn_data_next(l, &b), 1);
             assert_int_equal(trn_data_next(m, &b), 1);
             break;
         }
-        check_failed(c, TRN_ERR_NOMEM, "out of memory");
+        harness_error(c, TRN_ERR_NOMEM, "out of memory");
         assert_true(l == NULL || t == NULL || m == NULL);
         n_failed++;
     }
@@ -502,28 +439,54 @@ static void bad_arguments_are_named(void **state)
     trn_tensor *y = trn_tensor_zeros(c, TRN_I32, 1, (int64_t[]){4});
     trn_loader_options o = TRN_LOADER_INIT;
     assert_null(trn_data_tensors(c, x, x, 0, NULL));
-    check_failed(c, TRN_ERR_ARG, "batch_size is 0; expected 1 or more");
+    harness_error(c, TRN_ERR_ARG, "batch_size is 0; expected 1 or more");
     assert_null(trn_data_tensors(c, x, NULL, 1, NULL));
-    check_failed(c, TRN_ERR_ARG, "targets is NULL");
+    harness_error(c, TRN_ERR_ARG, "targets is NULL");
     assert_null(trn_data_tensors(c, x, y, 1, NULL));
-    check_failed(c, TRN_ERR_SHAPE, "inputs are f32[5,2], targets are i32[4]");
-    assert_null(trn_data_tensors(c, x, trn_tensor_scalar(c, TRN_F32, 0), 1,
-                                 NULL));
-    check_failed(c, TRN_ERR_SHAPE, "along the first axis");
+    harness_error(c, TRN_ERR_SHAPE, "inputs are f32[5,2], targets are i32[4]");
+    assert_null(
+        trn_data_tensors(c, x, trn_tensor_scalar(c, TRN_F32, 0), 1, NULL));
+    harness_error(c, TRN_ERR_SHAPE, "along the first axis");
     o.size = 4;
     assert_null(trn_data_tensors(c, x, x, 1, &o));
-    check_failed(c, TRN_ERR_ARG, "options.size is 4");
+    harness_error(c, TRN_ERR_ARG, "options.size is 4");
     o = (trn_loader_options)TRN_LOADER_INIT;
     o.first = 6;
     assert_null(trn_data_tensors(c, x, x, 1, &o));
-    check_failed(c, TRN_ERR_ARG, "options.first is 6; expected 0 to 5");
+    harness_error(c, TRN_ERR_ARG, "options.first is 6; expected 0 to 5");
     o.first = 2;
     for (int i = 0; i < 3; i++) {
         o.count = (int64_t[]){4, -2, INT64_MAX}[i];
         assert_null(trn_data_tensors(c, x, x, 1, &o));
-        check_failed(c, TRN_ERR_ARG, "expected 0 to 3 from sample 2 of 5");
+        harness_error(c, TRN_ERR_ARG, "expected 0 to 3 from sample 2 of 5");
     }
     assert_null(trn_data_tensors(NULL, x, x, 1, NULL));
     assert_int_equal(trn_data_samples(NULL), 0);
     assert_int_equal(trn_data_batches(NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TRN_TEST(a_pass_has_each_sample_once_and_its_own_order),
+        TRN_TEST(seed_and_stream_alone_make_the_order),
+        TRN_TEST(without_shuffling_samples_come_as_they_are),
+        TRN_TEST(first_and_count_choose_samples),
+        TRN_TEST(the_last_batch_is_smaller_or_left_out),
+        TRN_TEST(the_end_is_told_once_and_then_comes_the_next_pass),
+        TRN_TEST(a_batch_lasts_until_the_second_next_call),
+        TRN_TEST(held_batches_and_views_of_them_are_not_overwritten),
+        TRN_TEST(what_a_user_does_to_a_batch_ends_with_it),
+        TRN_TEST(any_type_and_empty_samples_are_loaded),
+        TRN_TEST(a_pending_error_gives_no_batch_and_moves_nothing),
+        TRN_TEST(a_failing_step_hands_its_batch_out_again),
+        TRN_TEST(all_batches_asked_for_in_a_failing_step_come_again),
+        TRN_TEST(a_finished_pass_is_not_touched_by_later_steps),
+        TRN_TEST(seek_goes_to_any_batch_of_any_pass),
+        TRN_TEST(seek_refuses_what_is_not_there),
+        TRN_TEST(a_thousand_batches_take_no_memory),
+        TRN_TEST(every_allocation_may_fail),
+        TRN_TEST(bad_arguments_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,16 +6,9 @@
  * of the examples of FIPS 180; the digest is compared with a hash of its bytes,
  * written out here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
+#include "harness.h"
 
 #include "libtrn/data/sha256.h"
-#include "trn.h"
 
 static void check_text(const char *text, const char *expected)
 {
@@ -77,11 +70,18 @@ static void every_length_gives_the_same_in_one_piece_and_in_bytes(void **state)
 
 /* ---- the digest of a module ---- */
 
+static trn_tensor *same(trn_module *m, trn_tensor *x, void *user)
+{
+    (void)m;
+    (void)user;
+    return x;
+}
+
 static trn_module *module_of(trn_context *c, const uint32_t bits[2])
 {
     float values[2];
     memcpy(values, bits, sizeof values);
-    trn_module *m = trn_nn_custom(c, NULL, NULL);
+    trn_module *m = trn_nn_custom(c, same, NULL);
     trn_tensor *t = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){1, 2}, values);
     assert_int_equal(trn_nn_add_parameter(m, "weight", t), TRN_OK);
     return m;
@@ -89,9 +89,7 @@ static trn_module *module_of(trn_context *c, const uint32_t bits[2])
 
 static void digest_is_the_hash_of_name_type_shape_and_values(void **state)
 {
-    (void)state;
-    trn_context *c;
-    assert_int_equal(trn_open(&c, NULL), TRN_OK);
+    trn_context *c = *state;
     trn_module *m = module_of(c, (uint32_t[]){0x3f800000, 0xff800001});
     static const unsigned char bytes[] = "weight\0f32\0"
                                          "\2\0\0\0"
@@ -103,15 +101,12 @@ static void digest_is_the_hash_of_name_type_shape_and_values(void **state)
     trn_sha256(bytes, sizeof bytes - 1, expected);
     assert_int_equal(trn_digest(m, out), TRN_OK);
     assert_string_equal(out, expected);
-    assert_int_equal(trn_close(c), TRN_OK);
 }
 
 static void digest_sees_every_bit_but_those_of_a_nan(void **state)
 {
-    (void)state;
-    trn_context *c;
+    trn_context *c = *state;
     char a[65], b[65];
-    assert_int_equal(trn_open(&c, NULL), TRN_OK);
     trn_digest(module_of(c, (uint32_t[]){0, 0x7fc00000}), a);
     trn_digest(module_of(c, (uint32_t[]){0, 0xffffffff}), b);
     assert_string_equal(a, b);
@@ -121,7 +116,6 @@ static void digest_sees_every_bit_but_those_of_a_nan(void **state)
     assert_string_not_equal(a, b);
     assert_int_equal(trn_digest(NULL, a), TRN_ERR_ARG);
     assert_string_equal(a, "");
-    assert_int_equal(trn_close(c), TRN_OK);
 }
 
 int main(void)
@@ -130,8 +124,8 @@ int main(void)
         cmocka_unit_test(published_messages_have_their_digests),
         cmocka_unit_test(a_million_letters_have_their_digest_in_any_pieces),
         cmocka_unit_test(every_length_gives_the_same_in_one_piece_and_in_bytes),
-        cmocka_unit_test(digest_is_the_hash_of_name_type_shape_and_values),
-        cmocka_unit_test(digest_sees_every_bit_but_those_of_a_nan),
+        TRN_TEST(digest_is_the_hash_of_name_type_shape_and_values),
+        TRN_TEST(digest_sees_every_bit_but_those_of_a_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,7 +152,7 @@ int32_t trn__cpu_cross_entropy(trn_device *dev, const trn_op_call *call)
     const int32_t status = begin_loss(&j, call);
     const bool none = j.attrs->reduction == TRN_REDUCE_NONE;
     char *losses = (char *)few;
-    if (status != TRN_OK)
+    if (status != TRN_OK || (none && j.n_rows == 0)) /* no output memory */
         return status;
     if (none && trn__cpu_compute(y->dtype) == y->dtype)
         losses = trn__cpu_data(y);

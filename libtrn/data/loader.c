@@ -362,7 +362,7 @@ trn_loader *trn_data_tensors(trn_context *c, trn_tensor *inputs,
                              const trn_loader_options *options)
 {
     static const char what[] = "trn_data_tensors";
-    trn_loader_options o;
+    trn_loader_options o = TRN_LOADER_INIT;
     trn__column in = {0}, out = {0};
     if (trn__loader_check(c, what, batch_size, options, &o) != TRN_OK ||
         check_pair(c, inputs, targets) != TRN_OK ||

@@ -67,22 +67,26 @@ static void convert_f64(const trn__idx *x, int64_t begin, int64_t n, double *y)
         y[i] = element(x, begin + i);
 }
 
-/* Memory for o->count samples of `width` elements each. */
-static trn_status column_alloc(trn_context *c, const trn_loader_options *o,
-                               int64_t width, trn__column *out)
+/* Memory for o->count samples of `width` elements each; NULL with the error
+ * raised. */
+static void *column_alloc(trn_context *c, const trn_loader_options *o,
+                          int64_t width, trn__column *out)
 {
+    int64_t element = (int64_t)trn_dtype_size((trn_dtype)out->dtype);
     int64_t bytes, all;
-    if (!trn__mul_size(width, (int64_t)trn_dtype_size((trn_dtype)out->dtype),
-                       &bytes) ||
-        !trn__mul_size(bytes, o->count, &all))
-        return trn__fail(c, TRN_ERR_SHAPE,
-                         "%s: %lld samples of %lld elements are too many", what,
-                         (long long)o->count, (long long)width);
+    if (!trn__mul_size(width, element, &bytes) ||
+        !trn__mul_size(bytes, o->count, &all)) {
+        trn__fail(c, TRN_ERR_SHAPE,
+                  "%s: %lld samples of %lld elements are too many", what,
+                  (long long)o->count, (long long)width);
+        return NULL;
+    }
     out->bytes = out->pitch = (size_t)bytes;
     out->memory = trn__alloc(c, (size_t)all);
     out->first = out->memory;
-    return out->memory == NULL ? trn__fail_memory(c, what, (uint64_t)all)
-                               : TRN_OK;
+    if (out->memory == NULL)
+        trn__fail_memory(c, what, (uint64_t)all);
+    return out->memory;
 }
 
 static trn_status make_images(trn_context *c, const trn_loader_options *o,
@@ -95,11 +99,13 @@ static trn_status make_images(trn_context *c, const trn_loader_options *o,
                              "%s: the size of an image overflows", what);
     }
     *out = (trn__column){.dtype = o->dtype, .rank = 1, .shape = {width}};
-    TRN_TRY(column_alloc(c, o, width, out));
+    void *y = column_alloc(c, o, width, out);
+    if (y == NULL)
+        return c->status;
     if (o->dtype == TRN_F32)
-        convert_f32(x, o->first * width, o->count * width, out->memory);
+        convert_f32(x, o->first * width, o->count * width, y);
     else
-        convert_f64(x, o->first * width, o->count * width, out->memory);
+        convert_f64(x, o->first * width, o->count * width, y);
     return TRN_OK;
 }
 
@@ -107,8 +113,9 @@ static trn_status make_labels(trn_context *c, const trn_loader_options *o,
                               const trn__idx *x, trn__column *out)
 {
     *out = (trn__column){.dtype = TRN_I32};
-    TRN_TRY(column_alloc(c, o, 1, out));
-    int32_t *y = out->memory;
+    int32_t *y = column_alloc(c, o, 1, out);
+    if (y == NULL)
+        return c->status;
     for (int64_t i = 0; i < o->count; i++)
         y[i] = x->dtype == TRN_U8 ? ((const uint8_t *)x->data)[o->first + i]
                                   : ((const int32_t *)x->data)[o->first + i];
@@ -153,7 +160,7 @@ static trn_status make_columns(trn_context *c, trn_loader_options *o,
 trn_loader *trn_data_idx(trn_context *c, const char *images, const char *labels,
                          int64_t batch_size, const trn_loader_options *options)
 {
-    trn_loader_options o;
+    trn_loader_options o = TRN_LOADER_INIT;
     trn__idx x = {0}, y = {0};
     trn__column columns[2] = {0};
     if (trn__loader_check(c, what, batch_size, options, &o) != TRN_OK)

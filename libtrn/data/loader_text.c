@@ -35,7 +35,7 @@ static trn_status check(trn_context *c, const trn_text *text, int context)
 trn_loader *trn_data_text(trn_context *c, const trn_text *text, int context,
                           int64_t batch_size, const trn_loader_options *options)
 {
-    trn_loader_options o;
+    trn_loader_options o = TRN_LOADER_INIT;
     if (trn__loader_check(c, what, batch_size, options, &o) != TRN_OK ||
         check(c, text, context) != TRN_OK ||
         trn__loader_select(c, what, text->length - context, &o) != TRN_OK)

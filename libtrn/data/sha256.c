@@ -46,21 +46,35 @@ static void schedule(const uint8_t *block, uint32_t w[64])
     }
 }
 
+/* One round.  The working variables a to h move by one place in each; instead
+ * of moving them, round t finds them t places further down. */
+static inline void round_of(uint32_t v[8], int t, uint32_t k_plus_w)
+{
+    uint32_t a = v[-t & 7], b = v[(1 - t) & 7], c = v[(2 - t) & 7];
+    uint32_t e = v[(4 - t) & 7], f = v[(5 - t) & 7], g = v[(6 - t) & 7];
+    uint32_t s1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
+    uint32_t ch = (e & f) ^ (~e & g);
+    uint32_t t1 = v[(7 - t) & 7] + s1 + ch + k_plus_w;
+    uint32_t s0 = rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22);
+    uint32_t maj = (a & b) ^ (a & c) ^ (b & c);
+    v[(3 - t) & 7] += t1;           /* d becomes e */
+    v[(7 - t) & 7] = t1 + s0 + maj; /* h's place becomes a's */
+}
+
 static void compress(uint32_t state[8], const uint8_t *block)
 {
-    uint32_t w[64], v[8]; /* v: the working variables a to h */
+    uint32_t w[64], v[8];
     schedule(block, w);
     memcpy(v, state, sizeof v);
-    for (int t = 0; t < 64; t++) {
-        uint32_t a = v[0], e = v[4];
-        uint32_t s1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
-        uint32_t ch = (e & v[5]) ^ (~e & v[6]);
-        uint32_t t1 = v[7] + s1 + ch + K[t] + w[t];
-        uint32_t s0 = rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22);
-        uint32_t maj = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += t1;
-        v[0] = t1 + s0 + maj;
+    for (int t = 0; t < 64; t += 8) {
+        round_of(v, 0, K[t] + w[t]); /* eight rounds: places are constants */
+        round_of(v, 1, K[t + 1] + w[t + 1]);
+        round_of(v, 2, K[t + 2] + w[t + 2]);
+        round_of(v, 3, K[t + 3] + w[t + 3]);
+        round_of(v, 4, K[t + 4] + w[t + 4]);
+        round_of(v, 5, K[t + 5] + w[t + 5]);
+        round_of(v, 6, K[t + 6] + w[t + 6]);
+        round_of(v, 7, K[t + 7] + w[t + 7]);
     }
     for (int i = 0; i < 8; i++)
         state[i] += v[i];

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The `trn` program: finds the command and runs it.
+ *
+ * Commands stand in one table; a new one is a line there and a file of its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/tool.h"
+
+static int help(int n_args, char **args);
+static int version(int n_args, char **args);
+
+typedef struct command {
+    const char *name;
+    const char *flags;
+    const char *what;
+    int (*run)(int n_args, char **args);
+} command;
+
+static const command commands[] = {
+    {
+        .name = "help",
+        .flags = "",
+        .what = "this list",
+        .run = help,
+    },
+    {
+        .name = "version",
+        .flags = "",
+        .what = "the library's version",
+        .run = version,
+    },
+    {
+        .name = "info",
+        .flags = "[--json]",
+        .what = "version, device, threads, parts of this build",
+        .run = tool_info,
+    },
+    {
+        .name = "verify",
+        .flags = "[--json] [--quick] [--rows]",
+        .what = "digests that are the same on every machine",
+        .run = tool_verify,
+    },
+};
+
+enum { N_COMMANDS = (int)(sizeof commands / sizeof commands[0]) };
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: trn <command> [flags]\n\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-8s %-28s %s\n", commands[i].name, commands[i].flags,
+                commands[i].what);
+    fprintf(out, "\nenvironment: TRN_DEVICE, TRN_CPU_ISA (auto, generic, avx2)"
+                 ",\n  TRN_NUM_THREADS, TRN_ENGINE (pool, openmp)\n");
+}
+
+static int help(int n_args, char **args)
+{
+    int status = tool_flags("help", n_args, args, 0, NULL);
+    if (status == TOOL_OK)
+        usage(stdout);
+    return status;
+}
+
+static int version(int n_args, char **args)
+{
+    int status = tool_flags("version", n_args, args, 0, NULL);
+    if (status == TOOL_OK)
+        printf("libtrn %s (numerics %s)\n", trn_version(),
+               trn_numerics_version());
+    return status;
+}
+
+int tool_flags(const char *name, int n_args, char **args, int n_flags,
+               const tool_flag *flags)
+{
+    for (int i = 0; i < n_args; i++) {
+        int f = 0;
+        while (f < n_flags && strcmp(args[i], flags[f].name) != 0)
+            f++;
+        if (f == n_flags) {
+            fprintf(stderr, "trn %s: unknown argument '%s'\n", name, args[i]);
+            return TOOL_USAGE;
+        }
+        *flags[f].given = true;
+    }
+    return TOOL_OK;
+}
+
+int tool_json_available(const char *name)
+{
+#ifdef TRN_HAVE_JANSSON
+    (void)name;
+    return TOOL_OK;
+#else
+    fprintf(stderr,
+            "trn %s: --json needs the jansson library, which this build "
+            "lacks\n",
+            name);
+    return TOOL_FAILED;
+#endif
+}
+
+int tool_error(const char *name, const trn_context *c)
+{
+    const char *text = c == NULL ? "out of memory" : trn_errmsg(c);
+    fprintf(stderr, "trn %s: %s: %s\n", name, trn_status_name(trn_errcode(c)),
+            text);
+    return TOOL_FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *name = argc < 2 ? NULL : argv[1];
+    if (name == NULL) {
+        usage(stderr);
+        return TOOL_USAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    for (int i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        int status = commands[i].run(argc - 2, argv + 2);
+        if (status == TOOL_USAGE)
+            usage(stderr);
+        return status;
+    }
+    fprintf(stderr, "trn: unknown command '%s'\n", name);
+    usage(stderr);
+    return TOOL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    /* What could not be written (a full disk, a closed pipe) did not work. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TOOL_OK) {
+        fprintf(stderr, "trn: standard output could not be written\n");
+        status = TOOL_FAILED;
+    }
+    return status;
+}
