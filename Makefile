@@ -8,6 +8,7 @@
 #   make SAN=address,undefined test   with sanitizers and internal checks
 #   make WERROR=1 V=1                 warnings are errors; commands are shown
 #   make test T="matmul data"         only test_matmul.c and test_data.c
+#   make test T=add_op                only tests/add_op_test.sh
 #
 # CFLAGS and LDFLAGS are the user's and come last.
 
@@ -115,7 +116,10 @@ LIB_OBJ := $(call objects,$(LIB_SRC))
 EXAMPLES := $(EXAMPLE_SRC:%.c=$(B)/%)
 TESTS := $(TEST_SRC:%.c=$(B)/%)
 CHOSEN := $(if $(T),$(sort $(wildcard $(T:%=tests/test_%.c))),$(TEST_SRC))
-$(foreach t,$(T),$(if $(wildcard tests/test_$(t).c),,\
+# Tests that build something themselves; sanitizers would find nothing in them.
+CHOSEN_SH := $(if $(SAN),,$(sort $(wildcard $(if $(T),$(T:%=tests/%_test.sh),\
+                                                    tests/*_test.sh))))
+$(foreach t,$(T),$(if $(wildcard tests/test_$(t).c tests/$(t)_test.sh),,\
     $(error T: there is no tests/test_$(t).c)))
 PROGRAMS := $(if $(TOOL_SRC),$(B)/trn) $(EXAMPLES)
 LIBRARIES := $(B)/libtrn.a $(B)/libtrn.so
@@ -194,13 +198,14 @@ demo: deps-demo ## set up, build, and train a character model for a minute or tw
 demo-run: all
 	$(Q)$(RUN)/examples/demo $(ARGS)
 
-test: deps-test ## set up, build, run tests/test_*.c; T="name ..." for some
+test: deps-test ## set up, build, run the tests; T="name ..." for some
 	$(Q)$(MAKE) test-run
 test-build: all $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS))
 test-run: test-build
-	$(if $(CHOSEN),,$(error no tests/test_*.c$(if $(T), named $(T))))
-	$(Q)TRN_BUILD=$(CURDIR)/$(B) sh scripts/run_tests.sh $(B)/tests \
-	    $(CHOSEN:%.c=$(B)/%)
+	$(if $(CHOSEN)$(CHOSEN_SH),,$(error no tests/test_*.c$(if $(T), named $(T))))
+	@mkdir -p $(B)/tests
+	$(Q)TRN_BUILD=$(CURDIR)/$(B) TRN_LIBS='$(LIBS)' CC='$(CC)' \
+	    sh scripts/run_tests.sh $(B)/tests $(CHOSEN_SH) $(CHOSEN:%.c=$(B)/%)
 
 bench-build: $(if $(BENCH_SRC),$(B)/bench-trn)
 bench: all bench-build ## build and run the benchmarks; ARGS="..." are passed on
@@ -258,11 +263,13 @@ symbols: $(B)/libtrn.so ## exported symbols are the TRN_API declarations
 	$(Q)CC='$(CC)' sh scripts/symbols.sh $<
 instructions: $(LIBRARIES) ## no instruction or import that moves bits
 	$(Q)sh scripts/instructions.sh $(B)
-docs: ## write docs/reference.md from ops.def and the public headers
+docs: ## write docs/reference.md and the maps of the folders
 	$(Q)sh scripts/reference.sh >docs/reference.md.new
 	$(Q)mv docs/reference.md.new docs/reference.md
-docs-complete: ## every row of ops.def is documented, the reference is current
+	$(Q)perl scripts/maps.pl write
+docs-complete: ## every row is documented, reference and maps are current
 	$(Q)sh scripts/docs_complete.sh
+	$(Q)perl scripts/maps.pl check
 	$(Q)sh scripts/reference.sh | cmp -s - docs/reference.md || \
 	    { echo 'docs/reference.md: is not current; `make docs` writes it'; exit 1; }
 cases-complete: ## every row of ops.def has a test case

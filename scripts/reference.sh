@@ -13,14 +13,27 @@ those, not this page.
 
 ## Ops
 
-PRIM: a primitive that every device knows. COMP: has a decomposition into
-primitives. Gradient: what the tape keeps of the call (N shapes, X inputs,
-Y output), or NODIFF.
+- **class**: which shape rule and which loop serve the row. A row of class VIEW
+  moves nothing; one of class UPDATE overwrites inputs and has no output.
+- **kind**: *primitive*: every device knows it. *composite*: it has a
+  decomposition into primitives, and perhaps a fused kernel with the same bits.
+- **attributes**: *static* ones shape the program; *value* ones are doubles,
+  rounded once to the type of the computation, without a gradient.
+- **gradient**: of any order, or none; and what the tape keeps of a call for it.
 
-| id | op | inputs | attributes | kind | gradient | formula |
-|---|---|---|---|---|---|---|
+| id | op | class | inputs | attributes | kind | gradient | formula |
+|---|---|---|---|---|---|---|---|
 END
 awk '
+BEGIN {
+    keeps["NODIFF"] = "none"
+    keeps["DIFF_N"] = "keeps shapes"
+    keeps["DIFF_X"] = "keeps inputs"
+    keeps["DIFF_X0"] = "keeps input 0"
+    keeps["DIFF_X1"] = "keeps input 1"
+    keeps["DIFF_Y"] = "keeps the output"
+    keeps["DIFF_XY"] = "keeps inputs and output"
+}
 /^TRN_ATTRS\(/ { sub(/^TRN_ATTRS\(/, ""); inside = 1; text = "" }
 inside {
     text = text " " $0
@@ -35,10 +48,10 @@ inside {
         while (match(text, /(STATIC|VALUE)\([^)]*\)/)) {
             part = substr(text, RSTART, RLENGTH)
             text = substr(text, RSTART + RLENGTH)
-            kind = part ~ /^VALUE/ ? " (value)" : ""
+            kind = part ~ /^VALUE/ ? " (value)" : " (static)"
             sub(/^[A-Z]*\(([^,]*, *)?/, "", part)
             sub(/\)$/, "", part)
-            list = list (list == "" ? "" : ", ") part kind
+            list = list (list == "" ? "" : ", ") "`" part "`" kind
         }
         attrs[name] = list
     }
@@ -52,8 +65,9 @@ inside {
     sub(/^TRN_OP\(/, "", row)
     split(row, f, / *, */)
     # id name class inputs writes attributes kind gradient domain formula
-    printf "| %s | `%s` | %s | %s | %s | %s | %s |\n", f[1], f[2], f[4],
-        attrs[f[6]], f[7], f[8], formula
+    printf "| %s | `%s` | %s | %s | %s | %s | %s | %s |\n", f[1], f[2], f[3],
+        f[4], attrs[f[6]], f[7] == "PRIM" ? "primitive" : "composite",
+        keeps[f[8]], formula
 }' include/trn/ops.def
 
 for path in include/trn.h include/trn/*.h; do

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs cmocka programs and counts their test cases.
+# Runs cmocka programs, and scripts (*.sh) that print as these do, and counts
+# their test cases.
 #
 # Usage: run_tests.sh <folder for logs> <program>...
 # A failing program's output is printed whole; every skipped case is printed
@@ -21,7 +22,10 @@ export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}"
 printf '%s\n' "$@" | xargs -P "$jobs" -n 1 sh -c '
     log=$0/$(basename "$1").log
     start=$(date +%s)
-    timeout 600 "$1" >"$log" 2>&1 </dev/null
+    case $1 in
+    *.sh) timeout 600 sh "$1" ;;
+    *) timeout 600 "$1" ;;
+    esac >"$log" 2>&1 </dev/null
     echo "@end $? $(($(date +%s) - start))" >>"$log"
 ' "$logs"
 

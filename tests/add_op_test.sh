@@ -95,14 +95,20 @@ print "$n\n";
 END
 }
 
-# check: what a contributor would run, on the copy.
+# check: what a contributor would run, on the copy.  Of the other rows one case
+# each is left, which keeps this short.
 check() {
     cd "$tree" || return 1
     sh scripts/docs_complete.sh && sh scripts/cases_complete.sh || return 1
+    perl -ni -e 'print if !/^TRN_CASE\((\w+)/ || !$seen{$1}++ || $1 eq "'"$op"'"' \
+        tests/cases.def
+    # shellcheck disable=SC2086
     make --no-print-directory CC="${CC:-cc}" OPT=-O1 LINKS=no \
         B=build/add-op $programs || return 1
     for p in $programs; do
-        "$p" || return 1
+        timeout 120 "$p" && continue
+        echo "$p: exit status $?" # 124: too slow
+        return 1
     done
 }
 
@@ -123,11 +129,11 @@ fi
 end $status
 [ $failed -eq 0 ] || exit 1
 
-# Without its row (block 1) an op is not there at all: that is no omission.
+# The row comes last: putting it back and forth rebuilds everything.
 i=2
-while [ $i -le "$n" ]; do
+while :; do
     begin "without_block_${i}_something_fails_and_names_the_op"
-    if ! apply $i >"$log" 2>&1; then
+    if ! apply "$i" >"$log" 2>&1; then
         end 1
     elif (check) >"$log" 2>&1; then
         echo "without block $i nothing failed" >>"$log"
@@ -137,6 +143,7 @@ while [ $i -le "$n" ]; do
     else
         end 1
     fi
-    i=$((i + 1))
+    [ "$i" -eq 1 ] && break
+    i=$((i < n ? i + 1 : 1))
 done
 exit $failed

@@ -147,8 +147,8 @@ static trn_tensor *apply_shape(const case_args *a, trn_tensor *x)
     const op_case *tc = a->tc;
     int64_t shape[TRN_MAX_RANK] = {0};
     int perm[TRN_MAX_RANK];
-    int rank = attr_list(tc, tc->op == TRN_OP_permute ? "perm" : "shape",
-                         shape);
+    int rank =
+        attr_list(tc, tc->op == TRN_OP_permute ? "perm" : "shape", shape);
     for (int d = 0; d < rank; d++)
         perm[d] = (int)shape[d];
     switch (tc->op) {
@@ -159,10 +159,9 @@ static trn_tensor *apply_shape(const case_args *a, trn_tensor *x)
     case TRN_OP_permute:
         return trn_permute(x, perm);
     case TRN_OP_slice:
-        return trn_slice(x, (int)attr_int(tc, "axis", 0),
-                         attr_int(tc, "start", 0),
-                         attr_int(tc, "stop", INT64_MAX),
-                         attr_int(tc, "step", 1));
+        return trn_slice(
+            x, (int)attr_int(tc, "axis", 0), attr_int(tc, "start", 0),
+            attr_int(tc, "stop", INT64_MAX), attr_int(tc, "step", 1));
     default:
         return trn_pad(x, (int)attr_int(tc, "axis", 0),
                        attr_int(tc, "before", 0), attr_int(tc, "after", 0),
@@ -210,7 +209,7 @@ static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
 static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
 {
     switch (a->tc->op) {
-#define UNARY(nm)      \
+#define UNARY(nm)     \
     case TRN_OP_##nm: \
         return trn_##nm(in[0]);
         UNARY(neg)
@@ -221,7 +220,7 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         UNARY(relu)
         UNARY(copy)
         UNARY(check_finite)
-#define BINARY(nm)     \
+#define BINARY(nm)    \
     case TRN_OP_##nm: \
         return trn_##nm(in[0], in[1]);
         BINARY(add)

@@ -50,9 +50,8 @@ static void draw_distinct(case_input *x, uint64_t *state)
 
 static long double draw_integer(const case_args *a, int i, uint64_t *state)
 {
-    static const int64_t awkward[] = {INT64_MIN, INT64_MAX, INT32_MIN,
-                                      INT32_MAX, -1,        0,
-                                      1,         255};
+    static const int64_t awkward[] = {
+        INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -1, 0, 1, 255};
     uint64_t r = harness_random(state);
     int64_t v = (int64_t)(harness_random(state) % 201) - 100;
     if ((r & 7) == 0)
@@ -66,10 +65,12 @@ static long double draw_integer(const case_args *a, int i, uint64_t *state)
 /* NaN, infinities, zeros of both signs, the largest and the smallest. */
 static long double special_value(trn_dtype dtype, uint64_t *state)
 {
-    static const int emax[] = {[TRN_F64] = 1023, [TRN_F32] = 127,
-                               [TRN_BF16] = 127, [TRN_F16] = 15};
-    static const int emin[] = {[TRN_F64] = -1070, [TRN_F32] = -146,
-                               [TRN_BF16] = -132, [TRN_F16] = -23};
+    static const int emax[] = {
+        [TRN_F64] = 1023, [TRN_F32] = 127, [TRN_BF16] = 127, [TRN_F16] = 15};
+    static const int emin[] = {[TRN_F64] = -1070,
+                               [TRN_F32] = -146,
+                               [TRN_BF16] = -132,
+                               [TRN_F16] = -23};
     switch (harness_random(state) % 10) {
     case 0:
         return (long double)NAN;
@@ -163,9 +164,8 @@ void case_draw(case_args *a)
             draw_indices(a, i, &state);
         for (int64_t j = 0; x->kind == KIND_CONDITION && j < x->n; j++)
             x->v[j] = (long double)(harness_random(&state) & 1);
-        int64_t row = x->layout == LAYOUT_EXPANDED && x->n > 0
-                          ? x->n / x->dim[0]
-                          : x->n;
+        int64_t row =
+            x->layout == LAYOUT_EXPANDED && x->n > 0 ? x->n / x->dim[0] : x->n;
         for (int64_t j = row; j < x->n; j++)
             x->v[j] = x->v[j - row];
     }
@@ -219,8 +219,7 @@ static trn_tensor *view_of(trn_tensor *base, const case_input *x,
     }
 }
 
-trn_tensor *case_tensor(trn_context *c, const case_input *x,
-                        case_layout layout)
+trn_tensor *case_tensor(trn_context *c, const case_input *x, case_layout layout)
 {
     if (x->rank == 0 || (layout == LAYOUT_TRANSPOSED && x->rank == 1))
         layout = LAYOUT_PLAIN;
@@ -257,7 +256,6 @@ void case_tensors(trn_context *c, const case_args *a, case_layout layout,
                   trn_tensor **in)
 {
     for (int i = 0; i < a->n_in; i++)
-        in[i] = case_tensor(c, &a->in[i],
-                            layout == LAYOUT_AS_GIVEN ? a->in[i].layout
-                                                      : layout);
+        in[i] = case_tensor(
+            c, &a->in[i], layout == LAYOUT_AS_GIVEN ? a->in[i].layout : layout);
 }

@@ -105,13 +105,12 @@ static double uniform_at(trn_dtype dtype, int64_t i)
 
 static long double normal_at(int64_t i)
 {
-    trn__philox_block b =
-        trn__philox_of(CASE_KEY, CASE_DRAW, (uint64_t)i / 2);
+    trn__philox_block b = trn__philox_of(CASE_KEY, CASE_DRAW, (uint64_t)i / 2);
     uint64_t first = ((uint64_t)b.w[0] << 21) + (b.w[1] >> 11) + 1;
     uint64_t second = ((uint64_t)b.w[2] << 21) + (b.w[3] >> 11);
     long double radius = sqrtl(-2 * logl((long double)first * 0x1p-53L));
-    long double turn = 6.283185307179586476925287L *
-                       (long double)second * 0x1p-53L;
+    long double turn =
+        6.283185307179586476925287L * (long double)second * 0x1p-53L;
     return radius * (i % 2 == 0 ? cosl(turn) : sinl(turn));
 }
 
@@ -143,7 +142,7 @@ void oracle_random(const case_args *a, oracle_result *r)
         y->v[i] = normal ? normal_at(i) : (long double)uniform_at(a->dtype, i);
         y->size[i] = 6; /* the angle is rounded once more */
     }
-    r->tolerance = normal                  ? TOLERANCE_SUM
+    r->tolerance = normal ? TOLERANCE_SUM
                    : a->dtype == TRN_F64 || a->dtype == TRN_F32
                        ? TOLERANCE_EXACT
                        : TOLERANCE_ROUNDED;

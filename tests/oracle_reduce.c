@@ -62,16 +62,16 @@ void oracle_reduce(const case_args *a, oracle_result *r)
         if (op == TRN_OP_max)
             y->v[j] = oracle_maximum(y->v[j], v);
         else if (integer_sum)
-            y->v[j] = oracle_wrap(TRN_I64,
-                                  oracle_bits(y->v[j]) + oracle_bits(v));
+            y->v[j] =
+                oracle_wrap(TRN_I64, oracle_bits(y->v[j]) + oracle_bits(v));
         else
             y->v[j] += op == TRN_OP_norm ? v * v : v;
         y->size[j] += fabsl(v);
     }
     if (op != TRN_OP_max && floats)
         finish_float(op, r->length, y);
-    r->tolerance = op == TRN_OP_max || !floats ? TOLERANCE_EXACT
-                                               : TOLERANCE_SUM;
+    r->tolerance =
+        op == TRN_OP_max || !floats ? TOLERANCE_EXACT : TOLERANCE_SUM;
 }
 
 void oracle_argmax(const case_args *a, oracle_result *r)

@@ -113,8 +113,8 @@ static void full(const case_args *a, oracle_result *r)
         value = oracle_saturate(a->dtype, value);
     for (int64_t i = 0; i < y->n; i++)
         y->v[i] = value;
-    r->tolerance = dtype_is_float(a->dtype) ? TOLERANCE_ROUNDED
-                                            : TOLERANCE_EXACT;
+    r->tolerance =
+        dtype_is_float(a->dtype) ? TOLERANCE_ROUNDED : TOLERANCE_EXACT;
 }
 
 void oracle_shape(const case_args *a, oracle_result *r)

@@ -12,8 +12,9 @@
 
 /* One row of n elements, `stride` apart: p = softmax, l = its logarithm; size
  * is what errors of l are relative to. */
-static void row(trn_dtype dtype, const long double *x, int64_t n, int64_t stride,
-                long double *p, long double *l, long double *size)
+static void row(trn_dtype dtype, const long double *x, int64_t n,
+                int64_t stride, long double *p, long double *l,
+                long double *size)
 {
     long double top = -(long double)INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -85,7 +86,8 @@ static rows rows_of(const case_args *a)
     assert_true(s.p != NULL && s.l != NULL && s.size != NULL);
     for (int64_t n = 0; n < s.n_rows; n++) {
         int64_t at = n * s.n_classes;
-        row(a->dtype, x->v + at, s.n_classes, 1, s.p + at, s.l + at, s.size + at);
+        row(a->dtype, x->v + at, s.n_classes, 1, s.p + at, s.l + at,
+            s.size + at);
         s.counting += !is_ignored(a, n);
     }
     return s;

@@ -48,8 +48,8 @@ static void compare(const case_args *a, const char *what, const outputs *want,
     assert_int_equal(want->n_out, got->n_out);
     for (int i = 0; i < want->n_out; i++) {
         assert_int_equal(want->n[i], got->n[i]);
-        int64_t at = dtype_differ(want->dtype[i], want->bytes[i],
-                                  got->bytes[i], want->n[i]);
+        int64_t at = dtype_differ(want->dtype[i], want->bytes[i], got->bytes[i],
+                                  want->n[i]);
         CHECK(at < 0, "%s, %s: element %lld is %.20Lg, expected %.20Lg\n",
               case_text(a), what, (long long)at,
               dtype_get(want->dtype[i], got->bytes[i], at),

@@ -13,7 +13,7 @@ static bool has_case(uint32_t op)
     return false;
 }
 
-#define FOR_EACH_ROW(op)                        \
+#define FOR_EACH_ROW(op)                           \
     for (uint32_t op = 0; op < TRN_OP_LIMIT; op++) \
         if (trn__ops[op].name != NULL)
 
@@ -39,8 +39,7 @@ static void every_row_has_its_rules(void **state)
               "row %s: inputs\n", r->name);
         CHECK((r->cls == TRN__CLASS_UPDATE) == (r->writes != 0),
               "row %s: writes\n", r->name);
-        CHECK(r->attrs_size <= TRN__MAX_ATTRS, "row %s: attributes\n",
-              r->name);
+        CHECK(r->attrs_size <= TRN__MAX_ATTRS, "row %s: attributes\n", r->name);
         CHECK(r->formula[0] != '\0', "row %s: formula\n", r->name);
     }
 }

@@ -22,8 +22,7 @@ static long double bound_at(const case_args *a, const oracle_result *r,
     long double unit = wide ? 0x1p-53L : 0x1p-24L;
     long double units = wide ? t->computed_f64 : t->computed_f32;
     units += t->per_term * (long double)r->length;
-    return t->stored * dtype_ulp(y->dtype, y->v[i]) +
-           units * unit * y->size[i];
+    return t->stored * dtype_ulp(y->dtype, y->v[i]) + units * unit * y->size[i];
 }
 
 static void check_element(const case_args *a, const oracle_result *r,
@@ -39,8 +38,7 @@ static void check_element(const case_args *a, const oracle_result *r,
         same = signbit(found) == signbit(stored);
     long double bound = bound_at(a, r, y, i);
     bool near = isfinite(found) && isfinite(stored) &&
-                r->tolerance != TOLERANCE_EXACT &&
-                fabsl(found - want) <= bound;
+                r->tolerance != TOLERANCE_EXACT && fabsl(found - want) <= bound;
     CHECK(same || near,
           "%s: element %lld is %.20Lg, expected %.20Lg within %.3Lg\n",
           case_text(a), (long long)i, found, want, bound);
@@ -117,8 +115,7 @@ static void every_case_has_the_oracles_values_in_integers(void **state)
 }
 
 /* What a decomposition writes or returns against what the row gives. */
-static void check_decomposed(trn_context *c, const op_case *tc,
-                             trn_dtype dtype)
+static void check_decomposed(trn_context *c, const op_case *tc, trn_dtype dtype)
 {
     case_args a;
     trn__call k;
@@ -150,10 +147,11 @@ static void check_decomposed(trn_context *c, const op_case *tc,
         void *left = harness_bytes_of(fused[i], NULL);
         void *right = harness_bytes_of(parts[i], NULL);
         assert_int_equal(trn_tensor_dtype(parts[i]), dtype);
-        int64_t at = dtype_differ(dtype, left, right,
-                                  trn_tensor_numel(fused[i]));
-        CHECK(at < 0, "%s: output %d, element %lld: fused %.20Lg, decomposed "
-                      "%.20Lg\n",
+        int64_t at =
+            dtype_differ(dtype, left, right, trn_tensor_numel(fused[i]));
+        CHECK(at < 0,
+              "%s: output %d, element %lld: fused %.20Lg, decomposed "
+              "%.20Lg\n",
               case_text(&a), i, (long long)at, dtype_get(dtype, left, at),
               dtype_get(dtype, right, at));
         free(left);

@@ -82,7 +82,7 @@ int tool_flags(const char *name, int n_args, char **args, int n_flags,
         int f = 0;
         while (f < n_flags && strcmp(args[i], flags[f].name) != 0)
             f++;
-        if (f == n_flags) {
+        if (flags == NULL || f == n_flags) {
             fprintf(stderr, "trn %s: unknown argument '%s'\n", name, args[i]);
             return TOOL_USAGE;
         }

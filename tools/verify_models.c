@@ -3,6 +3,9 @@
  * The models of `trn verify`: small, so that one generic thread trains all of
  * them in seconds, and between them using every layer and optimizer.
  *
+ * Layers are made one in a statement: C leaves the order of a call's arguments
+ * to the compiler, and initial values depend on the order.
+ *
  * Sizes are odd on purpose: sums of products longer than one k-block of 256,
  * batches that do not fill a tile.  f64 models are smaller still, as a CPU
  * without FMA needs some 300 ns for each product in f64.
@@ -30,10 +33,11 @@ static trn_status make_mlp(trn_context *c, const verify_model *m,
                            trn_module **net, trn_optim **opt, trn_loader **data)
 {
     *data = classes(c, m);
-    *net = trn_nn_sequential(
-        c, trn_nn_linear(c, m->n_in, m->hidden), trn_nn_relu(c),
-        trn_nn_dropout(c, 0.1), trn_nn_linear(c, m->hidden, m->hidden),
-        trn_nn_relu(c), trn_nn_linear(c, m->hidden, N_CLASSES), NULL);
+    trn_module *first = trn_nn_linear(c, m->n_in, m->hidden);
+    trn_module *second = trn_nn_linear(c, m->hidden, m->hidden);
+    trn_module *third = trn_nn_linear(c, m->hidden, N_CLASSES);
+    *net = trn_nn_sequential(c, first, trn_nn_relu(c), trn_nn_dropout(c, 0.1),
+                             second, trn_nn_relu(c), third, NULL);
     trn_adamw_options o = TRN_ADAMW_INIT;
     o.learning_rate = 1e-2;
     *opt = trn_optim_adamw(*net, &o);
@@ -60,10 +64,11 @@ static trn_status make_char(trn_context *c, const verify_model *m,
                             trn_loader **data)
 {
     *data = characters(c, m);
-    *net = trn_nn_sequential(
-        c, trn_nn_embedding(c, N_CHARACTERS, WIDTH), trn_nn_flatten(c),
-        trn_nn_linear(c, m->n_in * WIDTH, m->hidden), trn_nn_tanh(c),
-        trn_nn_linear(c, m->hidden, N_CHARACTERS), NULL);
+    trn_module *table = trn_nn_embedding(c, N_CHARACTERS, WIDTH);
+    trn_module *first = trn_nn_linear(c, m->n_in * WIDTH, m->hidden);
+    trn_module *second = trn_nn_linear(c, m->hidden, N_CHARACTERS);
+    *net = trn_nn_sequential(c, table, trn_nn_flatten(c), first, trn_nn_tanh(c),
+                             second, NULL);
     trn_sgd_options o = TRN_SGD_INIT;
     o.learning_rate = 0.05;
     o.momentum = 0.9;
@@ -118,7 +123,10 @@ const int verify_n_models = (int)(sizeof verify_models / sizeof *verify_models);
 /* Loaders end with each pass and begin the next one when asked again. */
 static bool next_batch(trn_loader *data, trn_batch *b)
 {
-    return trn_data_next(data, b) == 1 || trn_data_next(data, b) == 1;
+    int more = trn_data_next(data, b);
+    if (more == 0)
+        more = trn_data_next(data, b);
+    return more == 1;
 }
 
 static trn_status train_step(trn_context *c, const verify_model *m,

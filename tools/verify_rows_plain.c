@@ -98,8 +98,9 @@ void verify_rows_elementwise(verify_sink *s)
         verify_put_all(s, binaries[i].name, binaries[i].fn(in[0], in[1]),
                        binaries[i].n_gradients, in, binaries[i].second);
     }
-    trn_tensor *in[2] = {verify_uniform(s, 2, shape, 2.0),
-                         verify_uniform(s, 2, shape, 2.0)};
+    trn_tensor *in[2];
+    in[0] = verify_uniform(s, 2, shape, 2.0);
+    in[1] = verify_uniform(s, 2, shape, 2.0);
     trn_tensor *which = trn_greater(in[0], in[1]);
     verify_put_all(s, "where", trn_where(which, in[0], in[1]), 2, in, false);
     verify_put_all(s, "add_scalar", trn_add_scalar(in[0], 0.1), 1, in, false);

@@ -17,15 +17,15 @@ static void reduce_one(verify_sink *s, const char *name, reduce_fn *fn)
 {
     static const struct {
         const char *what;
-        int rank;
         int64_t shape[4];
+        int rank;
         uint32_t axes;
     } cases[] = {
-        {"rows", 2, {3, 9001}, TRN_AXIS(1)},
-        {"columns", 2, {9001, 3}, TRN_AXIS(0)},
-        {"wide", 2, {37, 301}, TRN_AXIS(0)},
-        {"all", 2, {5, 4099}, TRN_ALL_AXES},
-        {"mixed", 4, {4, 5, 6, 77}, TRN_AXIS(1) | TRN_AXIS(3)},
+        {"rows", {3, 9001}, 2, TRN_AXIS(1)},
+        {"columns", {9001, 3}, 2, TRN_AXIS(0)},
+        {"wide", {37, 301}, 2, TRN_AXIS(0)},
+        {"all", {5, 4099}, 2, TRN_ALL_AXES},
+        {"mixed", {4, 5, 6, 77}, 4, TRN_AXIS(1) | TRN_AXIS(3)},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[64];
@@ -61,8 +61,9 @@ static void matmul_one(verify_sink *s, const char *name, int64_t m, int64_t n,
                  tb ? 't' : 'n');
         const int64_t a[] = {ta ? k : m, ta ? m : k};
         const int64_t b[] = {tb ? n : k, tb ? k : n};
-        trn_tensor *in[2] = {verify_uniform(s, 2, a, 1.0),
-                             verify_uniform(s, 2, b, 1.0)};
+        trn_tensor *in[2];
+        in[0] = verify_uniform(s, 2, a, 1.0);
+        in[1] = verify_uniform(s, 2, b, 1.0);
         trn_tensor *y = trn_matmul_trans(in[0], in[1], ta, tb);
         verify_put_all(s, text, y, 2, in, second);
     }
@@ -75,8 +76,9 @@ void verify_rows_matmul(verify_sink *s)
     matmul_one(s, "deeper", 1, 2, 4500, false);
     matmul_one(s, "row", 1, 45, 260, false);
     const int64_t a[] = {2, 1, 7, 33}, b[] = {3, 33, 9};
-    trn_tensor *in[2] = {verify_uniform(s, 4, a, 1.0),
-                         verify_uniform(s, 3, b, 1.0)};
+    trn_tensor *in[2];
+    in[0] = verify_uniform(s, 4, a, 1.0);
+    in[1] = verify_uniform(s, 3, b, 1.0);
     verify_put_all(s, "matmul/batch", trn_matmul(in[0], in[1]), 2, in, false);
 }
 

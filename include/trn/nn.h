@@ -4,8 +4,9 @@
  *
  * A module belongs to its context until a container takes it; trn_close() frees
  * all.  Its parameters are leaves with gradient, named by their place in the
- * tree: "0.weight", "2.bias".  Initial values depend on the context's seed and
- * the order in which modules are made.
+ * tree: "0.weight", "2.bias".  Initial values depend on the context's seed,
+ * the place in the tree, and the number of modules made before its root; not on
+ * the order in which C evaluates the arguments of a call.
  *
  * Functions that return a module or a tensor give NULL and leave the error in
  * the context; those that return trn_status return it.

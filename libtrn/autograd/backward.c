@@ -69,15 +69,14 @@ static trn_status hand_over(trn__walk *w)
         trn_tensor *sum = accumulated(l->leaf, l->grad);
         if (sum == NULL)
             return w->c->status;
-        if (sum != l->grad) {
-            trn__ref(sum);
+        if (sum != l->grad) { /* the scope's reference becomes the walk's */
             trn__unref(l->grad);
-            l->grad = sum;
+            l->grad = trn__own_tensor(sum);
         }
     }
     for (int64_t i = 0; i < w->n_leaves; i++) {
         trn__walk_leaf *l = &w->leaves[i];
-        trn_tensor *grad = trn__own_tensor(l->grad);
+        trn_tensor *grad = l->grad;
         l->grad = NULL;
         TRN_TRY(trn__set_grad(l->leaf, grad));
     }

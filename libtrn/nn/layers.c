@@ -69,23 +69,6 @@ static trn_tensor *linear_forward(trn_module *m, trn_tensor *x, void *user)
     return trn_reshape(y, rank, shape);
 }
 
-/* A parameter ~ U(-bound, bound). */
-static trn_status add_uniform(trn_module *m, const char *name, int rank,
-                              const int64_t *shape, double bound)
-{
-    trn__scope scope;
-    trn_context *c = m->c;
-    trn__scope_enter(c, &scope);
-    trn_tensor *u = trn_uniform(c->randoms->init_generator,
-                                trn__parameter_dtype(c), rank, shape);
-    /* y = 2 bound (u - 1/2) */
-    trn_tensor *y = trn_mul_scalar(trn_add_scalar(u, -0.5), 2.0 * bound);
-    if (y != NULL)
-        trn__module_take(m, name, y);
-    trn__scope_leave(c, &scope, NULL);
-    return c->status;
-}
-
 static trn_module *linear(trn_context *c, int64_t n_in, int64_t n_out,
                           bool bias)
 {
@@ -97,9 +80,10 @@ static trn_module *linear(trn_context *c, int64_t n_in, int64_t n_out,
     if (m == NULL)
         return NULL;
     double bound = 1.0 / trn__sqrt((double)n_in);
-    add_uniform(m, "weight", 2, (int64_t[]){n_out, n_in}, bound);
+    trn__module_draw(m, "weight", TRN__INIT_UNIFORM, bound, 2,
+                     (int64_t[]){n_out, n_in});
     if (bias && c->status == TRN_OK)
-        add_uniform(m, "bias", 1, &n_out, bound);
+        trn__module_draw(m, "bias", TRN__INIT_UNIFORM, bound, 1, &n_out);
     if (c->status == TRN_OK)
         return m;
     trn__module_drop(m);
@@ -133,10 +117,8 @@ trn_module *trn_nn_embedding(trn_context *c, int64_t n_rows, int64_t width)
     trn_module *m = trn__module_new(c, what, embedding_forward, NULL);
     if (m == NULL)
         return NULL;
-    trn_tensor *w =
-        trn_normal(c->randoms->init_generator, trn__parameter_dtype(c), 2,
-                   (int64_t[]){n_rows, width});
-    if (w != NULL && trn__module_take(m, "weight", w) == TRN_OK)
+    if (trn__module_draw(m, "weight", TRN__INIT_NORMAL, 1.0, 2,
+                         (int64_t[]){n_rows, width}) == TRN_OK)
         return m;
     trn__module_drop(m);
     return NULL;

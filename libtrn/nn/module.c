@@ -45,6 +45,7 @@ trn_module *trn__module_new(trn_context *c, const char *what,
     m->forward = forward;
     m->user = user;
     m->training = true;
+    m->number = c->modules_made++;
     trn__own(c, &m->owned, module_destroy);
     return m;
 }
@@ -172,7 +173,7 @@ trn_status trn_nn_add_child(trn_module *m, const char *name, trn_module *child)
     child->parent = m;
     *(m->last_child == NULL ? &m->first_child : &m->last_child->next) = child;
     m->last_child = child;
-    return TRN_OK;
+    return trn__module_redraw(child);
 }
 
 trn_module *trn_nn_child(trn_module *m, const char *path)

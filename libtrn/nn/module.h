@@ -9,10 +9,20 @@
 #include "libtrn/tensor/tensor.h"
 #include "trn/nn.h"
 
+/* How a parameter's initial values are drawn. */
+typedef enum trn__init {
+    TRN__INIT_NONE,    /* the user's own */
+    TRN__INIT_UNIFORM, /* U(-bound, bound) */
+    TRN__INIT_NORMAL   /* N(0, 1) */
+} trn__init;
+
 typedef struct trn__parameter {
     struct trn__parameter *next;
     trn_tensor *tensor;
     char *name;
+    trn__init init;
+    double bound;
+    uint64_t fresh; /* the tensor's version when it was drawn */
 } trn__parameter;
 
 struct trn_module {
@@ -23,6 +33,7 @@ struct trn_module {
     trn__parameter *first_parameter, *last_parameter;
     trn_forward_fn forward;
     void *user;
+    uint64_t number; /* of modules made before it in the context */
     bool training;
     /* what the built-in layers keep */
     bool is_dropout;
@@ -36,6 +47,14 @@ trn_module *trn__module_new(trn_context *c, const char *what,
 
 /* Makes a parameter of m out of t, which leaves its scope. */
 trn_status trn__module_take(trn_module *m, const char *name, trn_tensor *t);
+
+/* Makes a parameter of m with drawn initial values. */
+trn_status trn__module_draw(trn_module *m, const char *name, trn__init init,
+                            double bound, int rank, const int64_t *shape);
+
+/* Draws the initial values below m again, of all parameters that nobody has
+ * written since: they depend on the place in the tree, which has changed. */
+trn_status trn__module_redraw(trn_module *m);
 
 /* "2.dropout": m's place in its tree; "" for a root.  Cut to size. */
 void trn__module_path(const trn_module *m, char *text, size_t size);

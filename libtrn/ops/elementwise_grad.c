@@ -31,9 +31,15 @@ void trn__grad_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_sqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *y = k->out; /* gx = g / (2 y), and 0 where g = 0 */
-    trn_tensor *zero = trn__zeros_like(g);
-    gin[0] = trn_where(trn_equal(g, zero), zero, trn_div(g, trn_add(y, y)));
+    /* gx = g / (2 y), and 0 where both are 0.  Only there: where g alone is 0
+     * the quotient must stay, for its derivative by g is not 0. */
+    trn_tensor *y = k->out;
+    trn_tensor *zero = trn__zeros_like(y);
+    trn_tensor *at_0 = trn_equal(y, zero);
+    trn_tensor *both = trn_where(at_0, trn_equal(g, zero), at_0);
+    trn_tensor *divisor =
+        trn_where(both, trn__constant_like(y, 1.0), trn_add(y, y));
+    gin[0] = trn_where(both, zero, trn_div(g, divisor));
 }
 
 void trn__grad_relu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -75,14 +81,20 @@ void trn__grad_div(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     trn_tensor *a = k->in[0], *b = k->in[1], *y = k->out;
-    trn_tensor *zero = trn__zeros_like(g);
+    trn_tensor *zero = trn__zeros_like(g), *one = trn__constant_like(g, 1.0);
+    /* The slope of what is not taken is made finite: its product with a
+     * gradient of 0 would else be NaN in the second order. */
     if (trn__needs_grad(a)) { /* ga = g b a^(b-1), and 0 where b = 0 */
-        trn_tensor *slope = trn_mul(b, trn_pow(a, trn_add_scalar(b, -1.0)));
-        gin[0] = trn_where(trn_equal(b, zero), zero, trn_mul(g, slope));
+        trn_tensor *none = trn_equal(b, zero);
+        trn_tensor *base = trn_where(none, one, a);
+        trn_tensor *power = trn_pow(base, trn_add_scalar(b, -1.0));
+        gin[0] = trn_where(none, zero, trn_mul(g, trn_mul(b, power)));
     }
     if (trn__needs_grad(b)) { /* gb = g y ln a, and 0 where y = 0 */
-        trn_tensor *slope = trn_mul(y, trn_log(a));
-        gin[1] = trn_where(trn_equal(y, zero), zero, trn_mul(g, slope));
+        trn_tensor *none = trn_equal(y, zero);
+        trn_tensor *base = trn_where(none, one, a);
+        gin[1] = trn_where(none, zero,
+                           trn_mul(g, trn_mul(y, trn_log(base))));
     }
 }
 

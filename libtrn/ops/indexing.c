@@ -67,14 +67,30 @@ void trn__grad_embedding(const trn__call *k, trn_tensor *g, trn_tensor **gin)
         embedding_grad(g, k->in[1], k->in[0]->arg.shape[0], at->padding_idx);
 }
 
+/* g: [index's shape.., D] */
+static bool check_rows(const trn__call *k)
+{
+    const trn_arg *g = &k->in[0]->arg, *index = &k->in[1]->arg;
+    bool fits = g->rank == index->rank + 1;
+    for (uint32_t d = 0; fits && d < index->rank; d++)
+        fits = g->shape[d] == index->shape[d];
+    if (!fits)
+        trn__fail(k->c, TRN_ERR_SHAPE,
+                  "embedding_grad: g is %s, index is %s; expected g [..,D] and "
+                  "an index [..]",
+                  trn__describe(g).s, trn__describe(index).s);
+    return fits;
+}
+
 bool trn__infer_embedding_grad(const trn__call *k, trn__desc *out)
 {
     const trn_embedding_grad_attrs *at = k->attrs;
     const trn_arg *g = &k->in[0]->arg;
-    int64_t shape[2] = {at->n_rows, g->shape[g->rank - 1]};
     uint64_t bytes;
-    return trn__want_float(k, 0) && trn__want_index(k, 1) &&
-           trn__desc_make(k->c, "embedding_grad", g->dtype, 2, shape, out,
+    if (!trn__want_float(k, 0) || !trn__want_index(k, 1) || !check_rows(k))
+        return false;
+    int64_t shape[2] = {at->n_rows, g->shape[g->rank - 1]};
+    return trn__desc_make(k->c, "embedding_grad", g->dtype, 2, shape, out,
                           &bytes) == TRN_OK;
 }
 

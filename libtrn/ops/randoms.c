@@ -8,8 +8,6 @@
 #include "libtrn/ops/op_table.h"
 #include "libtrn/ops/randoms.h"
 
-#define INIT_STREAM "initial values of parameters"
-
 static void generator_destroy(trn__owned *self)
 {
     trn_generator *g = (trn_generator *)self;
@@ -41,7 +39,6 @@ static trn_status randoms_open(trn_context *c)
         return trn__fail_memory(c, "trn_open", sizeof *r);
     c->randoms = r;
     r->default_generator = trn_generator_new(c, 0);
-    r->init_generator = trn_generator_new(c, trn__hash_text(INIT_STREAM));
     return c->status;
 }
 

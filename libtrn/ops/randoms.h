@@ -17,7 +17,6 @@ struct trn_generator {
 
 typedef struct trn__randoms {
     trn_generator *default_generator;
-    trn_generator *init_generator; /* initial values of parameters */
 } trn__randoms;
 
 extern const trn__layer trn__randoms_layer;

@@ -127,9 +127,10 @@ void trn__grad_mean(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 void trn__grad_norm(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     trn_tensor *y = spread(k, k->out); /* gx = g x / y, and 0 where y = 0 */
-    trn_tensor *zero = trn__zeros_like(y);
-    trn_tensor *unit = trn_div(k->in[0], y);
-    gin[0] = trn_where(trn_equal(y, zero), zero, trn_mul(spread(k, g), unit));
+    trn_tensor *zero = trn__zeros_like(y), *one = trn__constant_like(y, 1.0);
+    trn_tensor *none = trn_equal(y, zero); /* x / 1 there: no NaN later */
+    trn_tensor *unit = trn_div(k->in[0], trn_where(none, one, y));
+    gin[0] = trn_where(none, zero, trn_mul(spread(k, g), unit));
 }
 
 void trn__grad_max(const trn__call *k, trn_tensor *g, trn_tensor **gin)

@@ -41,6 +41,8 @@ int trn__axis(trn_context *c, const char *what, const trn_tensor *x, int axis)
 
 trn_tensor *trn__constant_like(trn_tensor *x, double value)
 {
+    if (x == NULL)
+        return NULL;
     trn_tensor *one = trn_full(x->c, (trn_dtype)x->arg.dtype, 0, NULL, value);
     return trn__expanded(one, (int)x->arg.rank, x->arg.shape);
 }

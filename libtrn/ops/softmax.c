@@ -138,15 +138,15 @@ static bool check_targets(const trn__call *k)
         return false;
     if (x->rank != 2 || t->rank != 1 || x->shape[0] != t->shape[0]) {
         trn__fail(k->c, TRN_ERR_SHAPE,
-                  "cross_entropy: logits are %s, target is %s; expected logits "
-                  "[N,C], target [N]",
-                  trn__describe(x).s, trn__describe(t).s);
+                  "%s: logits are %s, target is %s; expected logits [N,C], "
+                  "target [N]",
+                  trn__ops[k->op].name, trn__describe(x).s, trn__describe(t).s);
         return false;
     }
     if (at->reduction < TRN_REDUCE_MEAN || at->reduction > TRN_REDUCE_NONE) {
         trn__fail(k->c, TRN_ERR_ARG,
-                  "cross_entropy: reduction is %d; expected a trn_reduction",
-                  at->reduction);
+                  "%s: reduction is %d; expected a trn_reduction",
+                  trn__ops[k->op].name, at->reduction);
         return false;
     }
     return true;
@@ -166,7 +166,18 @@ bool trn__infer_cross_entropy(const trn__call *k, trn__desc *out)
 
 bool trn__infer_cross_entropy_grad(const trn__call *k, trn__desc *out)
 {
-    return check_targets(k) && infer_rows(k, out);
+    const trn_cross_entropy_attrs *at = k->attrs;
+    if (!check_targets(k) || !infer_rows(k, out))
+        return false;
+    const trn_arg *x = &k->in[0]->arg, *g = &k->in[2]->arg;
+    bool rows = at->reduction == TRN_REDUCE_NONE;
+    if (g->dtype == x->dtype && g->rank == (rows ? 1 : 0) &&
+        (!rows || g->shape[0] == x->shape[0]))
+        return true;
+    trn__fail(k->c, TRN_ERR_SHAPE,
+              "cross_entropy_grad: logits are %s, g is %s; expected g %s",
+              trn__describe(x).s, trn__describe(g).s, rows ? "[N]" : "[]");
+    return false;
 }
 
 /* Which targets count, and the targets with 0 in place of the others. */
@@ -206,7 +217,8 @@ static trn_tensor *over_count(trn_tensor *x, trn_tensor *count)
     if (x == NULL || count == NULL)
         return NULL;
     trn_tensor *zero = trn__zeros_like(count);
-    return trn_where(trn_equal(count, zero), zero, trn_div(x, count));
+    trn_tensor *divisor = trn_maximum(count, trn__constant_like(count, 1.0));
+    return trn_where(trn_equal(count, zero), zero, trn_div(x, divisor));
 }
 
 trn_tensor *trn__decompose_cross_entropy(const trn__call *k)

@@ -71,14 +71,21 @@ static trn_status check_history(trn_tensor *x, const trn_tensor *y)
     return TRN_OK;
 }
 
-trn_status trn_assign(trn_tensor *x, trn_tensor *y)
+static trn_status check_assign(trn_tensor *x, trn_tensor *y)
 {
-    trn__call k = trn__call_of(TRN_OP_assign, x, y, NULL, 0);
-    TRN_TRY(trn__check_inputs(&k));
-    trn_context *c = k.c;
+    trn_context *c = x->c;
+    uint32_t rank;
+    int64_t shape[TRN_MAX_RANK];
     if (x->arg.dtype != y->arg.dtype)
         return trn__fail(c, TRN_ERR_DTYPE,
                          "assign: x is %s, y is %s; expected one type",
+                         trn__describe(&x->arg).s, trn__describe(&y->arg).s);
+    if (!trn__broadcast(&x->arg, &y->arg, &rank, shape) ||
+        rank != x->arg.rank ||
+        memcmp(shape, x->arg.shape, rank * sizeof shape[0]) != 0)
+        return trn__fail(c, TRN_ERR_SHAPE,
+                         "assign: x is %s, y is %s; expected y to broadcast "
+                         "to x",
                          trn__describe(&x->arg).s, trn__describe(&y->arg).s);
     if (trn__self_overlaps(&x->arg))
         return trn__fail(c, TRN_ERR_ARG,
@@ -89,20 +96,38 @@ trn_status trn_assign(trn_tensor *x, trn_tensor *y)
         return trn__fail(c, TRN_ERR_ARG,
                          "assign: x and y overlap in memory but are not the "
                          "same; expected trn_copy() of y");
-    TRN_TRY(check_history(x, y));
-    k.in[1] = trn__expanded(y, (int)x->arg.rank, x->arg.shape);
+    return check_history(x, y);
+}
+
+/* Writes and records; what x was computed of is forgotten. */
+static trn_status write_over(trn__call *k, trn_tensor *x)
+{
+    trn_context *c = k->c;
     struct trn__record *old = x->record;
-    if (trn__apply(&k) == NULL)
+    k->in[1] = trn__expanded(k->in[1], (int)x->arg.rank, x->arg.shape);
+    if (trn__apply(k) == NULL)
         return c->status;
     x->record = NULL;
-    if (!c->tape->off && trn__needs_grad(k.in[1]) &&
+    if (!c->tape->off && trn__needs_grad(k->in[1]) &&
         trn__is_float(x->arg.dtype)) {
-        k.out = x;
-        trn__tape_record(&k, trn__ops[TRN_OP_assign].saves);
+        k->out = x;
+        trn__tape_record(k, trn__ops[TRN_OP_assign].saves);
     }
     if (old != NULL)
         trn__record_unref(c, old);
     return c->status;
+}
+
+trn_status trn_assign(trn_tensor *x, trn_tensor *y)
+{
+    trn__scope scope; /* for y expanded */
+    trn__call k = trn__call_of(TRN_OP_assign, x, y, NULL, 0);
+    TRN_TRY(trn__check_inputs(&k));
+    TRN_TRY(check_assign(x, y));
+    trn__scope_enter(k.c, &scope);
+    trn_status status = write_over(&k, x);
+    trn__scope_leave(k.c, &scope, NULL);
+    return status;
 }
 
 void trn__grad_assign(const trn__call *k, trn_tensor *g, trn_tensor **gin)

@@ -68,14 +68,14 @@ void trn__row_major(trn_arg *arg)
 bool trn__is_contiguous(const trn_arg *arg)
 {
     int64_t stride = 1;
+    bool dense = true;
     for (uint32_t d = arg->rank; d-- > 0;) {
         if (arg->shape[d] == 0)
-            return true;
-        if (arg->shape[d] != 1 && arg->stride[d] != stride)
-            return false;
+            return true; /* whatever the strides of the other axes */
+        dense = dense && (arg->shape[d] == 1 || arg->stride[d] == stride);
         stride *= arg->shape[d];
     }
-    return true;
+    return dense;
 }
 
 bool trn__same_shape(const trn_arg *a, const trn_arg *b)

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The `trn` program as a user meets it: what it prints where, and how it ends.
+ *
+ * The program is that of the build folder of this test, which TRN_BUILD names.
+ */
+#define _POSIX_C_SOURCE 200809L /* popen */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "tests/harness.h"
+
+#ifdef TRN_HAVE_JANSSON
+#include <jansson.h>
+#endif
+
+typedef struct outcome {
+    int status;
+    char text[16384]; /* of standard output, or of both */
+} outcome;
+
+/* Runs `<settings> trn <arguments>`; settings are shell assignments. */
+static void run(outcome *r, const char *settings, const char *arguments)
+{
+    char line[4096];
+    const char *folder = getenv("TRN_BUILD");
+    CHECK(folder != NULL, "TRN_BUILD does not name the build folder\n");
+    snprintf(line, sizeof line, "%s '%s/trn' %s", settings,
+             folder == NULL ? "" : folder, arguments);
+    FILE *child = popen(line, "r");
+    assert_non_null(child);
+    size_t n = fread(r->text, 1, sizeof r->text - 1, child);
+    r->text[n] = '\0';
+    int status = pclose(child);
+    r->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const outcome *r, int status, const char *part)
+{
+    CHECK(r->status == status, "status %d, expected %d:\n%s\n", r->status,
+          status, r->text);
+    CHECK(strstr(r->text, part) != NULL, "no \"%s\" in:\n%s\n", part, r->text);
+}
+
+static void help_names_every_command(void **state)
+{
+    (void)state;
+    static outcome r;
+    run(&r, "", "help");
+    expect(&r, 0, "usage: trn <command>");
+    expect(&r, 0, "version");
+    expect(&r, 0, "info");
+    expect(&r, 0, "verify");
+}
+
+static void version_is_that_of_the_library(void **state)
+{
+    (void)state;
+    static outcome r;
+    run(&r, "", "version");
+    expect(&r, 0, trn_version());
+    expect(&r, 0, trn_numerics_version());
+}
+
+static void wrong_calls_show_the_usage_on_stderr_with_status_2(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"", "nonsense", "info --nonsense",
+                                        "verify extra", "help more"};
+    static outcome r;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        char arguments[80];
+        snprintf(arguments, sizeof arguments, "%s 2>/dev/null", calls[i]);
+        run(&r, "", arguments);
+        CHECK(r.text[0] == '\0', "'%s' wrote to standard output: %s\n",
+              calls[i], r.text);
+        snprintf(arguments, sizeof arguments, "%s 2>&1", calls[i]);
+        run(&r, "", arguments);
+        expect(&r, 2, "usage: trn <command>");
+    }
+    run(&r, "", "nonsense 2>&1");
+    expect(&r, 2, "unknown command 'nonsense'");
+    run(&r, "", "info --nonsense 2>&1");
+    expect(&r, 2, "unknown argument '--nonsense'");
+}
+
+static void errors_of_the_library_are_told_on_stderr_with_status_1(void **state)
+{
+    (void)state;
+    static outcome r;
+    static const char *const commands[] = {"info", "verify", "verify --quick"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char arguments[80];
+        snprintf(arguments, sizeof arguments, "%s 2>&1 >/dev/null",
+                 commands[i]);
+        run(&r, "TRN_CPU_ISA=abacus", arguments);
+        expect(&r, 1, "cpu_isa");
+        run(&r, "TRN_NUM_THREADS=none", arguments);
+        expect(&r, 1, "TRN_NUM_THREADS");
+    }
+}
+
+static void output_that_cannot_be_written_is_an_error(void **state)
+{
+    (void)state;
+    static outcome r;
+    FILE *full = fopen("/dev/full", "w");
+    if (full == NULL) {
+        print_message("there is no /dev/full here\n");
+        skip();
+    }
+    fclose(full);
+    run(&r, "", "info 2>&1 >/dev/full");
+    expect(&r, 1, "could not be written");
+}
+
+static void info_tells_what_was_asked_for(void **state)
+{
+    (void)state;
+    static outcome r;
+    run(&r, "TRN_CPU_ISA=generic TRN_NUM_THREADS=3 TRN_ENGINE=pool", "info");
+    expect(&r, 0, "instruction set   generic\n");
+    expect(&r, 0, "threads           3\n");
+    expect(&r, 0, "engine            pool\n");
+    expect(&r, 0, "device            cpu\n");
+    expect(&r, 0, trn_numerics_version());
+    expect(&r, 0, "CPU features");
+    expect(&r, 0, "compiler");
+}
+
+static void info_lists_each_part_as_present_or_absent(void **state)
+{
+    (void)state;
+    static outcome r;
+    bool present;
+    const char *name;
+    run(&r, "", "info");
+    const char *absent = strstr(r.text, "parts absent");
+    assert_non_null(absent);
+    for (int i = 0; (name = trn_build_part(i, &present)) != NULL; i++) {
+        const char *at = strstr(r.text, name);
+        CHECK(at != NULL, "%s is not listed in:\n%s\n", name, r.text);
+        CHECK(present == (at < absent), "%s is in the wrong list\n", name);
+    }
+}
+
+#ifdef TRN_HAVE_JANSSON
+static json_t *parse(const outcome *r)
+{
+    json_error_t error;
+    json_t *root = json_loads(r->text, 0, &error);
+    CHECK(root != NULL, "line %d: %s in:\n%s\n", error.line, error.text,
+          r->text);
+    return root;
+}
+
+static const char *text_at(json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    CHECK(text != NULL, "there is no text %s\n", key);
+    return text;
+}
+
+static void info_as_json_has_the_same_facts(void **state)
+{
+    (void)state;
+    static outcome r;
+    bool present;
+    const char *name;
+    run(&r, "TRN_CPU_ISA=generic TRN_NUM_THREADS=2 TRN_ENGINE=pool",
+        "info --json");
+    assert_int_equal(r.status, 0);
+    json_t *root = parse(&r);
+    assert_string_equal(text_at(root, "version"), trn_version());
+    assert_string_equal(text_at(root, "numerics_version"),
+                        trn_numerics_version());
+    assert_string_equal(text_at(root, "device"), "cpu");
+    assert_string_equal(text_at(root, "instruction_set"), "generic");
+    assert_string_equal(text_at(root, "engine"), "pool");
+    assert_int_equal(json_integer_value(json_object_get(root, "threads")), 2);
+    json_t *parts = json_object_get(root, "parts");
+    for (int i = 0; (name = trn_build_part(i, &present)) != NULL; i++)
+        assert_int_equal(json_is_true(json_object_get(parts, name)), present);
+    assert_true(json_is_object(json_object_get(root, "cpu_features")));
+    assert_true(text_at(root, "compiler")[0] != '\0');
+    json_decref(root);
+}
+
+static void verify_as_json_has_a_line_for_each_digest(void **state)
+{
+    (void)state;
+    static outcome r;
+    run(&r, "TRN_NUM_THREADS=2", "verify --quick --json 2>/dev/null");
+    assert_int_equal(r.status, 0);
+    json_t *root = parse(&r);
+    json_t *lines = json_object_get(root, "lines");
+    assert_true(json_array_size(lines) >= 8);
+    for (size_t i = 0; i < json_array_size(lines); i++) {
+        json_t *line = json_array_get(lines, i);
+        const bool rows = strcmp(text_at(line, "name"), "rows") == 0;
+        assert_int_equal(strlen(text_at(line, rows ? "end" : "step_10")), 64);
+        assert_int_equal(json_integer_value(json_object_get(line, "threads")),
+                         2);
+    }
+    json_decref(root);
+}
+#else
+static void json_is_refused_with_what_is_lacking(void **state)
+{
+    (void)state;
+    static outcome r;
+    run(&r, "", "info --json 2>&1");
+    expect(&r, 1, "jansson");
+    run(&r, "", "verify --json 2>&1");
+    expect(&r, 1, "jansson");
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_names_every_command),
+        cmocka_unit_test(version_is_that_of_the_library),
+        cmocka_unit_test(wrong_calls_show_the_usage_on_stderr_with_status_2),
+        cmocka_unit_test(
+            errors_of_the_library_are_told_on_stderr_with_status_1),
+        cmocka_unit_test(output_that_cannot_be_written_is_an_error),
+        cmocka_unit_test(info_tells_what_was_asked_for),
+        cmocka_unit_test(info_lists_each_part_as_present_or_absent),
+#ifdef TRN_HAVE_JANSSON
+        cmocka_unit_test(info_as_json_has_the_same_facts),
+        cmocka_unit_test(verify_as_json_has_a_line_for_each_digest),
+#else
+        cmocka_unit_test(json_is_refused_with_what_is_lacking),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
