@@ -93,8 +93,7 @@ void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     if (trn__needs_grad(b)) { /* gb = g y ln a, and 0 where y = 0 */
         trn_tensor *none = trn_equal(y, zero);
         trn_tensor *base = trn_where(none, one, a);
-        gin[1] = trn_where(none, zero,
-                           trn_mul(g, trn_mul(y, trn_log(base))));
+        gin[1] = trn_where(none, zero, trn_mul(g, trn_mul(y, trn_log(base))));
     }
 }
 
