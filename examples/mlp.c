@@ -56,9 +56,9 @@ int main(int argc, char **argv)
     last.shuffle = false;
     trn_loader *data = trn_data_idx(c, argv[1], argv[2], 64, &first);
     trn_loader *test = trn_data_idx(c, argv[1], argv[2], 500, &last);
-    trn_module *net = trn_nn_sequential(
-        c, trn_nn_linear(c, 784, 256), trn_nn_relu(c), trn_nn_dropout(c, 0.2),
-        trn_nn_linear(c, 256, 10), NULL);
+    trn_module *net = trn_nn_sequential(c, trn_nn_linear(c, 784, 256),
+                                        trn_nn_relu(c), trn_nn_dropout(c, 0.2),
+                                        trn_nn_linear(c, 256, 10), NULL);
     trn_optim *optim = trn_optim_adamw(net, NULL);
     for (int64_t epoch = 1; epoch <= epochs && !trn_errcode(c); epoch++) {
         trn_batch b;

@@ -16,8 +16,8 @@ int main(void)
     float x[N], y[N];
     if (trn_open(&c, NULL) != TRN_OK)
         goto out;
-    trn_tensor *noise = trn_normal(trn_generator_default(c), TRN_F32, 1,
-                                   (int64_t[]){N});
+    trn_tensor *noise =
+        trn_normal(trn_generator_default(c), TRN_F32, 1, (int64_t[]){N});
     if (trn_tensor_read(noise, y, sizeof y) != TRN_OK)
         goto out;
     for (int i = 0; i < N; i++) {
@@ -25,9 +25,9 @@ int main(void)
         y[i] = sinf(3.0f * x[i]) + 0.05f * y[i];
     }
     int64_t shape[] = {N, 1};
-    trn_loader *data = trn_data_tensors(
-        c, trn_tensor_from(c, TRN_F32, 2, shape, x),
-        trn_tensor_from(c, TRN_F32, 2, shape, y), 32, NULL);
+    trn_loader *data =
+        trn_data_tensors(c, trn_tensor_from(c, TRN_F32, 2, shape, x),
+                         trn_tensor_from(c, TRN_F32, 2, shape, y), 32, NULL);
     trn_module *net = trn_nn_sequential(
         c, trn_nn_linear(c, 1, 32), trn_nn_tanh(c), trn_nn_linear(c, 32, 32),
         trn_nn_tanh(c), trn_nn_linear(c, 32, 1), NULL);

@@ -65,7 +65,7 @@ struct trn_context {
     char cpu_isa[16];
     char name[TRN__MESSAGE_SIZE]; /* what trn_nn_parameter_name gave last */
     uint64_t modules_made;
-    uint32_t parameter_dtype;     /* of new modules; 0: f32 */
+    uint32_t parameter_dtype; /* of new modules; 0: f32 */
     uint64_t seed;
     const trn_backend *backend;
     trn_device *device;

@@ -4,8 +4,9 @@
  *
  * A parameter's values depend on the context's seed, its path in its tree and
  * the number of modules made before the tree's root; not on the order in which
- * modules were made, which C leaves to the compiler where one call makes several
- * of its arguments.  So they are drawn again when a module gets a parent.
+ * modules were made, which C leaves to the compiler where one call makes
+ * several of its arguments.  So they are drawn again when a module gets a
+ * parent.
  */
 #include <string.h>
 
@@ -60,8 +61,8 @@ static trn_status draw(trn_module *m, trn__parameter *p)
 trn_status trn__module_draw(trn_module *m, const char *name, trn__init init,
                             double bound, int rank, const int64_t *shape)
 {
-    trn_tensor *t = trn_tensor_zeros(m->c, trn__parameter_dtype(m->c), rank,
-                                     shape);
+    trn_tensor *t =
+        trn_tensor_zeros(m->c, trn__parameter_dtype(m->c), rank, shape);
     if (t == NULL || trn__module_take(m, name, t) != TRN_OK)
         return m->c->status;
     m->last_parameter->init = init;
