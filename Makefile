@@ -13,9 +13,7 @@
 # CFLAGS and LDFLAGS are the user's and come last.
 
 .DEFAULT_GOAL := all
-.DELETE_ON_ERROR:
-.SUFFIXES:
-.SECONDARY:
+.DELETE_ON_ERROR .SUFFIXES .SECONDARY:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 ifeq ($(MAKELEVEL)$(filter -j% --jobserver%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
@@ -106,10 +104,10 @@ LIB_SRC += $(if $(X86),$(sort $(wildcard kernels/avx2/*.c)))
 TOOL_SRC := $(sort $(wildcard tools/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*.c))
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
-HELPER_SRC := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
+LONG_SRC := tests/random_long.c
+HELPER_SRC := $(filter-out $(TEST_SRC) $(LONG_SRC),$(sort $(wildcard tests/*.c)))
 BENCH_SRC := $(sort $(wildcard bench/*.c))
-C_FILES = $(sort $(wildcard $(foreach e,c h,$(foreach p,* */* */*/*,\
-                                            $(C_DIRS:%=%/$(p).$(e))))))
+C_FILES = $(sort $(wildcard $(foreach e,c h,$(foreach p,* */* */*/*,$(C_DIRS:%=%/$(p).$(e))))))
 
 objects = $(patsubst %.c,$(B)/%.o,$(1))
 LIB_OBJ := $(call objects,$(LIB_SRC))
@@ -122,12 +120,12 @@ CHOSEN_SH := $(if $(SAN),,$(sort $(wildcard $(if $(T),$(T:%=tests/%_test.sh),\
 $(foreach t,$(T),$(if $(wildcard tests/test_$(t).c tests/$(t)_test.sh),,\
     $(error T: there is no tests/test_$(t).c)))
 PROGRAMS := $(if $(TOOL_SRC),$(B)/trn) $(EXAMPLES)
-LIBRARIES := $(B)/libtrn.a $(B)/libtrn.so
+LIBRARIES := $(B)/libtrn.a $(B)/libtrn.so $(B)/trn-loop.so
 
 .PHONY: all FORCE
 all: $(LIBRARIES) $(PROGRAMS) ## libraries, the trn program, examples (default)
 ifeq ($(SAN)$(filter no,$(LINKS)),)
-	@for f in libtrn.a libtrn.so $(SONAME) trn examples; do \
+	@for f in libtrn.a libtrn.so $(SONAME) trn-loop.so trn examples; do \
 	  if test -e $(B)/$$f; then ln -sfn $(KEY)/$$f build/$$f; fi; done
 endif
 
@@ -139,7 +137,7 @@ $(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
 $(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS)
 $(B)/bench/%.o: FOLDER := $(PEER_DEFS)
-$(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(BENCH_SRC)): $(CONFIG)
+$(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)
 
 $(B)/%.o: %.c
 	$(SAY) CC $<
@@ -168,31 +166,28 @@ $(B)/$(SONAME): $(LIB_OBJ) $(B)/lib.list
 $(B)/libtrn.so: $(B)/$(SONAME)
 	@ln -sfn $(SONAME) $@
 
-$(B)/trn: $(call objects,$(TOOL_SRC)) $(B)/libtrn.a $(B)/trn.list
+# Programs link the static library, whose hidden symbols tests can reach.
+$(B)/trn: $(call objects,$(TOOL_SRC)) $(B)/trn.list
+$(EXAMPLES): %: %.o
+$(TESTS): %: %.o $(call objects,$(HELPER_SRC)) $(B)/tests.list
+$(B)/random-long: $(call objects,$(LONG_SRC) $(HELPER_SRC)) $(B)/tests.list
+$(B)/bench-trn: $(call objects,$(BENCH_SRC)) $(B)/bench.list
+$(B)/trn: PART_LIBS := $(TOOL_LIBS)
+$(TESTS) $(B)/random-long: PART_LIBS := -lcmocka $(PEER_LIBS) $(TOOL_LIBS)
+$(B)/bench-trn: PART_LIBS := $(PEER_LIBS)
+$(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	$(SAY) LD $@
-	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(TOOL_LIBS) $(LIBS) $(LDFLAGS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(B)/libtrn.a $(PART_LIBS) $(LIBS) $(LDFLAGS)
+	$(if $(SAN)$(filter no,$(LINKS)),,$(if $(filter %/random-long %/bench-trn,$@),\
+	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
-$(EXAMPLES): %: %.o $(B)/libtrn.a
-	$(SAY) LD $@
-	$(Q)$(LINK) -o $@ $^ $(LIBS) $(LDFLAGS)
-
-# Tests link the static library, whose hidden symbols they can reach.
-$(TESTS): %: %.o $(call objects,$(HELPER_SRC)) $(B)/libtrn.a $(B)/tests.list
-	$(SAY) LD $@
-	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) -lcmocka $(PEER_LIBS) \
-	    $(TOOL_LIBS) $(LIBS) $(LDFLAGS)
-
-$(B)/bench-trn: $(call objects,$(BENCH_SRC)) $(B)/libtrn.a $(B)/bench.list
-	$(SAY) LD $@
-	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(PEER_LIBS) $(LIBS) $(LDFLAGS)
-	$(if $(SAN)$(filter no,$(LINKS)),,@ln -sfn $(KEY)/bench-trn build/bench-trn)
-
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(call objects,$(TOOL_SRC) \
-         $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(BENCH_SRC)))
+include scripts/plugins.mk
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
+  $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)))
 
 # ---- Running ----------------------------------------------------------------
 
-.PHONY: demo demo-run test test-run test-build bench bench-build valgrind tsan
+.PHONY: demo demo-run test test-run test-build bench bench-build valgrind tsan run-examples
 demo: deps-demo ## set up, build, and train a character model for a minute or two
 	$(Q)$(MAKE) demo-run
 demo-run: all
@@ -200,12 +195,18 @@ demo-run: all
 
 test: deps-test ## set up, build, run the tests; T="name ..." for some
 	$(Q)$(MAKE) test-run
-test-build: all $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS))
+test-build: all $(PLUGINS) $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS))
 test-run: test-build
 	$(if $(CHOSEN)$(CHOSEN_SH),,$(error no tests/test_*.c$(if $(T), named $(T))))
 	@mkdir -p $(B)/tests
 	$(Q)TRN_BUILD=$(CURDIR)/$(B) TRN_LIBS='$(LIBS)' CC='$(CC)' \
 	    sh scripts/run_tests.sh $(B)/tests $(CHOSEN_SH) $(CHOSEN:%.c=$(B)/%)
+
+N ?= 10000
+SEED ?= 0
+.PHONY: random
+random: all $(B)/random-long ## N random programs and loops from SEED on; SEED=- goes on
+	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so $(B)/random-long $(N) $(SEED) $(B)
 
 bench-build: $(if $(BENCH_SRC),$(B)/bench-trn)
 bench: all bench-build ## build and run the benchmarks; ARGS="..." are passed on
@@ -222,7 +223,6 @@ tsan: deps-demo ## run the examples, on the pool of threads, under ThreadSanitiz
 	$(Q)$(MAKE) SAN=thread all
 	$(Q)$(MAKE) SAN=thread run-examples
 
-.PHONY: run-examples
 run-examples: $(EXAMPLES)
 	$(Q)WITH='$(WITH)' sh scripts/run_examples.sh $(B)/examples
 

@@ -81,17 +81,21 @@ static void build(model *m, const settings *s)
     o.learning_rate = s->learning_rate;
     m->optim = trn_optim_adamw(m->net, &o);
     trn_schedule *fall = trn_schedule_cosine(c, s->schedule, 0.05);
-    trn_optim_set_schedule(
-        m->optim,
-        s->warmup > 0 ? trn_schedule_warmup(c, s->warmup, fall) : fall);
+    trn_optim_set_schedule(m->optim,
+                           s->warmup > 0
+                               ? trn_schedule_warmup(c, s->warmup, fall)
+                               : fall);
 }
 
 /* One step of the loop; 0 when an error is pending. */
 static int train_step(model *m)
 {
     trn_batch b;
-    if (!trn_data_next(m->data, &b) && !trn_data_next(m->data, &b))
-        return 0; /* twice: the first call may be the end of a pass */
+    int more = trn_data_next(m->data, &b);
+    if (!more) /* the end of a pass; then the next one begins */
+        more = trn_data_next(m->data, &b);
+    if (!more)
+        return 0;
     trn_step_begin(m->c);
     trn_tensor *logits = trn_nn_forward(m->net, b.inputs);
     trn_backward(trn_cross_entropy(logits, b.targets, NULL));
@@ -167,14 +171,16 @@ static double held_out_loss(model *m)
     trn_batch b;
     trn_loader_options order = TRN_LOADER_INIT;
     order.shuffle = false;
-    trn_loader *data = trn_data_text(m->c, m->held_out, CONTEXT, 1024, &order);
+    trn_loader *data =
+        trn_data_text(m->c, m->held_out, CONTEXT, 1024, &order);
     double sum = 0;
     int64_t n = 0;
     trn_nn_train(m->net, false);
     while (trn_data_next(data, &b)) {
         trn_step_begin(m->c);
         trn_tensor *logits = trn_nn_forward(m->net, b.inputs);
-        trn_tensor *loss = trn_keep(trn_cross_entropy(logits, b.targets, NULL));
+        trn_tensor *loss =
+            trn_keep(trn_cross_entropy(logits, b.targets, NULL));
         trn_step_end(m->c);
         sum += (double)b.size * trn_tensor_item(loss);
         n += b.size;
@@ -184,7 +190,18 @@ static double held_out_loss(model *m)
     return n > 0 ? sum / (double)n : NAN;
 }
 
-/* The index where the probabilities, sharpened a little, add up to u. */
+/* The elements of a float tensor, widened. */
+static void read_doubles(trn_tensor *t, double *out, int n)
+{
+    const void *x = trn_tensor_map(t);
+    for (int i = 0; i < n && x != NULL; i++)
+        out[i] = trn_tensor_dtype(t) == TRN_F64
+                     ? ((const double *)x)[i]
+                     : (double)((const float *)x)[i];
+    trn_tensor_unmap(t);
+}
+
+/* The index where the probabilities add up to u. */
 static int choose(const double *p, int v, double u)
 {
     double total = 0, so_far = 0;
@@ -211,14 +228,14 @@ static void write_sample(model *m)
     trn_nn_train(m->net, false);
     for (int i = 0; i < SAMPLE && trn_errcode(c) == TRN_OK; i++) {
         trn_step_begin(c);
-        trn_tensor *x =
-            trn_tensor_from(c, TRN_I32, 2, (int64_t[]){1, CONTEXT}, window);
+        trn_tensor *x = trn_tensor_from(c, TRN_I32, 2,
+                                        (int64_t[]){1, CONTEXT}, window);
         trn_tensor *logits = trn_mul_scalar(trn_nn_forward(m->net, x), 1.25);
-        trn_tensor *y = trn_keep(trn_cast(trn_softmax(logits, -1), TRN_F64));
-        trn_tensor *roll = trn_keep(trn_uniform(dice, TRN_F64, 0, NULL));
+        trn_tensor *y = trn_keep(trn_softmax(logits, -1));
+        trn_tensor *roll = trn_keep(trn_uniform(dice, TRN_F32, 0, NULL));
         trn_step_end(c);
-        trn_tensor_read(y, p, (size_t)v * sizeof p[0]);
-        trn_tensor_read(roll, &u, sizeof u);
+        read_doubles(y, p, v);
+        u = trn_tensor_item(roll);
         trn_tensor_release(y);
         trn_tensor_release(roll);
         if (trn_errcode(c) != TRN_OK)
@@ -329,8 +346,9 @@ int main(int argc, char **argv)
     if (trn_errcode(m.c) == TRN_OK) {
         printf("libtrn %s on %s (%s), %d threads (%s); %lld parameters, "
                "%lld characters to learn from\n",
-               trn_version(), trn_device_name(m.c), trn_device_description(m.c),
-               trn_thread_count(m.c), trn_engine_name(m.c),
+               trn_version(), trn_device_name(m.c),
+               trn_device_description(m.c), trn_thread_count(m.c),
+               trn_engine_name(m.c),
                (long long)trn_nn_parameter_numel(m.net),
                (long long)trn_text_length(m.text));
         train(&m, &s);

@@ -77,7 +77,7 @@ ours() {
         trn.h | trn/* | backends/hlo/* | backends/trn3/*) return 0 ;;
         esac
         ;;
-    backends/loop/*) case $2 in trn/backend.h) return 0 ;; esac ;;
+    backends/loop/*) case $2 in trn/backend.h|trn/ops.def|backends/loop/*) return 0 ;; esac ;;
     tools/*) case $2 in trn.h | trn/backend.h | tools/*) return 0 ;; esac ;;
     examples/*) case $2 in trn.h | trn/backend.h) return 0 ;; esac ;;
     bench/*) case $2 in trn.h | trn/* | kernels/* | bench/*) return 0 ;; esac ;;

@@ -19,9 +19,10 @@ my %about = (
         . '(../docs/architecture.md).',
     'libtrn/context' => 'options, error, memory, threads, counters',
     'libtrn/tensor' => 'descriptors, storages, scopes, data in and out',
-    'libtrn/graph' => 'the tape as data',
-    'libtrn/dispatch' => 'from a call to a device',
-    'libtrn/ops' => 'the op table, the ops by family, the step',
+    'libtrn/graph' => 'steps as graphs, their passes and plan; the tape as data',
+    'libtrn/dispatch' => 'from a call to a device; devices in shared objects',
+    'libtrn/ops' => 'the op table, the ops by family, the step: eager, traced, '
+        . 'in flight',
     'libtrn/autograd' => 'walks over the tape',
     'libtrn/nn' => 'modules and layers',
     'libtrn/optim' => 'optimizers, schedules, clipping',
@@ -34,12 +35,16 @@ my %about = (
     'backends' => 'Devices. None includes a header of `libtrn/`. See '
         . '[devices](../docs/devices.md).',
     'backends/cpu' => 'the CPU: walks operands, cuts work, calls kernels',
+    'backends/loop' => 'a test device for whole steps: its own shared object, '
+        . 'asynchronous, out of the host\'s reach; fails on request',
     'tools' => 'The `trn` program.',
     'examples' => 'Complete programs; `make` builds them in `build/examples/`. '
         . 'See [usage](../docs/usage.md).',
     'tests' => 'cmocka programs (`test_*.c`) and scripts (`*_test.sh`), found by '
         . 'wildcard. `make test T=name` runs `test_name.c` or `name_test.sh`. '
         . 'How ops are tested: [add an op](../docs/add-an-op.md).',
+    'tests/plugins' => 'devices that the tests load: an old, a smaller and a '
+        . 'larger table, and broken ones',
     'bench' => 'The benchmark suite.',
     'scripts' => 'Checks, set-up and generators behind the Makefile; each says '
         . 'its rule in its head.',
@@ -73,7 +78,7 @@ sub sentence {
 
 sub files {
     my ($folder) = @_;
-    my @files = grep { -f && /\.(c|h|def|sh|pl)$/ } glob "$folder/*";
+    my @files = grep { -f && /\.(c|h|def|sh|pl|mk)$/ } glob "$folder/*";
     return map { "| [" . s{.*/}{}r . "](TOP$_) | " . sentence($_) . " |\n" }
         sort @files;
 }

@@ -17,13 +17,20 @@ jobs=$(nproc 2>/dev/null || echo 2)
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}"
 
+# The loop device of this very build: programs find it beside their folder, as a
+# user's would; what scripts build lies elsewhere.
+unset TRN_LOOP_PATH
+loop=${TRN_BUILD:-}/trn-loop.so
+[ -f "$loop" ] || loop=
+export loop
+
 # Each program gets its own process and log; the log's last line is its end.
 # shellcheck disable=SC2016
 printf '%s\n' "$@" | xargs -P "$jobs" -n 1 sh -c '
     log=$0/$(basename "$1").log
     start=$(date +%s)
     case $1 in
-    *.sh) timeout 600 sh "$1" ;;
+    *.sh) timeout 600 env ${loop:+"TRN_LOOP_PATH=$loop"} sh "$1" ;;
     *) timeout 600 "$1" ;;
     esac >"$log" 2>&1 </dev/null
     echo "@end $? $(($(date +%s) - start))" >>"$log"

@@ -189,7 +189,7 @@ static int64_t place_of(const case_input *x, case_layout layout, int64_t flat)
         return flat / last * (2 * last + 1) + 1 + 2 * (flat % last);
     }
     int64_t at = 0;
-    int64_t index[TRN_MAX_RANK];
+    int64_t index[TRN_MAX_RANK] = {0};
     for (int d = x->rank; d-- > 0;) {
         index[d] = flat % x->dim[d];
         flat /= x->dim[d];

@@ -297,8 +297,8 @@ static void draws_depend_on_the_element_alone(void **state)
                 for (int64_t i = 0; i < n[0]; i++) {
                     const trn__kernel_set *s = &devices[0]->set;
                     const uint64_t key = UINT64_C(0x0123456789abcdef);
-                    float f;
-                    double v;
+                    float f = 0;
+                    double v = 0;
                     (normal ? s->normal_f32 : s->uniform_f32)(1, key, 5,
                                                               (uint64_t)i, &f);
                     (normal ? s->normal_f64 : s->uniform_f64)(1, key, 5,

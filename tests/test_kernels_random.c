@@ -198,7 +198,7 @@ static void moments_are_those_of_the_distributions(void **state)
     double product = 0.0;
     for (int i = 0; i < N_MANY; i += 2)
         product += many[i] * many[i + 1];
-    assert_true(fabs(product) < 5.0 * sqrt(N_MANY / 2));
+    assert_true(fabs(product) < 5.0 * sqrt(N_MANY / 2.0));
 }
 
 int main(void)

@@ -52,6 +52,8 @@ static void help_names_every_command(void **state)
     expect(&r, 0, "version");
     expect(&r, 0, "info");
     expect(&r, 0, "verify");
+    expect(&r, 0, "graph");
+    expect(&r, 0, "TRN_EXEC");
 }
 
 static void version_is_that_of_the_library(void **state)
@@ -67,7 +69,9 @@ static void wrong_calls_show_the_usage_on_stderr_with_status_2(void **state)
 {
     (void)state;
     static const char *const calls[] = {"", "nonsense", "info --nonsense",
-                                        "verify extra", "help more"};
+                                        "verify extra", "help more",
+                                        "graph --nonsense",
+                                        "graph --traced --prepared"};
     static outcome r;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         char arguments[80];
@@ -89,7 +93,8 @@ static void errors_of_the_library_are_told_on_stderr_with_status_1(void **state)
 {
     (void)state;
     static outcome r;
-    static const char *const commands[] = {"info", "verify", "verify --quick"};
+    static const char *const commands[] = {"info", "verify", "verify --quick",
+                                           "graph"};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         char arguments[80];
         snprintf(arguments, sizeof arguments, "%s 2>&1 >/dev/null",
@@ -217,6 +222,38 @@ static void json_is_refused_with_what_is_lacking(void **state)
 }
 #endif
 
+static void graph_prints_the_step_as_text_and_as_a_drawing(void **state)
+{
+    (void)state;
+    static outcome text, drawing;
+    static const char *const kinds[] = {"", "--prepared", "--traced"};
+    char arguments[80];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        snprintf(arguments, sizeof arguments, "graph %s", kinds[i]);
+        run(&text, "", arguments);
+        expect(&text, 0, "= embedding(");
+        expect(&text, 0, "= matmul(");
+        expect(&text, 0, "adamw_update(");
+        snprintf(arguments, sizeof arguments, "graph --dot %s", kinds[i]);
+        run(&drawing, "", arguments);
+        expect(&drawing, 0, "digraph");
+        expect(&drawing, 0, "matmul");
+    }
+}
+
+static void graph_of_a_step_is_the_same_in_every_process(void **state)
+{
+    (void)state;
+    static outcome once, again;
+    run(&once, "TRN_NUM_THREADS=1 TRN_CPU_ISA=generic", "graph");
+    run(&again, "TRN_NUM_THREADS=3", "graph");
+    assert_int_equal(once.status, 0);
+    assert_string_equal(once.text, again.text);
+    run(&again, "TRN_DEVICE=loop:strict", "graph");
+    assert_int_equal(again.status, 0);
+    assert_string_equal(once.text, again.text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +265,8 @@ int main(void)
         cmocka_unit_test(output_that_cannot_be_written_is_an_error),
         cmocka_unit_test(info_tells_what_was_asked_for),
         cmocka_unit_test(info_lists_each_part_as_present_or_absent),
+        cmocka_unit_test(graph_prints_the_step_as_text_and_as_a_drawing),
+        cmocka_unit_test(graph_of_a_step_is_the_same_in_every_process),
 #ifdef TRN_HAVE_JANSSON
         cmocka_unit_test(info_as_json_has_the_same_facts),
         cmocka_unit_test(verify_as_json_has_a_line_for_each_digest),

@@ -32,5 +32,6 @@ int tool_error(const char *command, const trn_context *c);
 /* The commands. */
 int tool_info(int n_args, char **args);
 int tool_verify(int n_args, char **args);
+int trn_graph_main(int argc, char **argv);
 
 #endif

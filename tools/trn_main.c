@@ -44,6 +44,12 @@ static const command commands[] = {
         .what = "digests that are the same on every machine",
         .run = tool_verify,
     },
+    {
+        .name = "graph",
+        .flags = "[--traced | --prepared] [--dot]",
+        .what = "the captured step of a small model",
+        .run = trn_graph_main,
+    },
 };
 
 enum { N_COMMANDS = (int)(sizeof commands / sizeof commands[0]) };
@@ -52,10 +58,11 @@ static void usage(FILE *out)
 {
     fprintf(out, "usage: trn <command> [flags]\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-8s %-28s %s\n", commands[i].name, commands[i].flags,
+        fprintf(out, "  %-8s %-32s %s\n", commands[i].name, commands[i].flags,
                 commands[i].what);
     fprintf(out, "\nenvironment: TRN_DEVICE, TRN_CPU_ISA (auto, generic, avx2)"
-                 ",\n  TRN_NUM_THREADS, TRN_ENGINE (pool, openmp)\n");
+                 ",\n  TRN_NUM_THREADS, TRN_ENGINE (pool, openmp), TRN_EXEC "
+                 "(eager, captured)\n");
 }
 
 static int help(int n_args, char **args)

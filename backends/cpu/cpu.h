@@ -33,10 +33,15 @@ typedef struct trn__cpu_loops {
     trn__compare_f64_fn *compare_f64;
 } trn__cpu_loops;
 
+/* Outcomes that wait for their question; executions here are done at once. */
+#define TRN__CPU_OUTCOMES 4
+
 struct trn_device {
     const trn_host_services *host;
     trn__kernel_set set;
     trn__cpu_loops loops[TRN_OP_LIMIT];
+    uint64_t last_ticket;
+    trn_outcome outcome[TRN__CPU_OUTCOMES]; /* of ticket, modulo */
 };
 
 typedef int32_t trn__cpu_fn(trn_device *dev, const trn_op_call *call);

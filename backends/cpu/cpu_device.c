@@ -3,7 +3,7 @@
  * The table of the CPU device: opening with a choice of kernel set, and memory,
  * whose handles are host addresses.
  */
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/cpu_program.h"
 
 #include <string.h>
 
@@ -133,7 +133,7 @@ const trn_backend trn__cpu_backend = {
     .size = sizeof(trn_backend),
     .version = TRN_BACKEND_VERSION,
     .name = "cpu",
-    .caps = TRN_CAP_EAGER | TRN_CAP_HOST_MEMORY,
+    .caps = TRN_CAP_EAGER | TRN_CAP_GRAPH | TRN_CAP_HOST_MEMORY,
     .stores = ALL_DTYPES,
     .computes = ALL_DTYPES,
     .open = cpu_open,
@@ -143,6 +143,11 @@ const trn_backend trn__cpu_backend = {
     .write = cpu_write,
     .read = cpu_read,
     .run_op = trn__cpu_run_op,
+    .compile = trn__cpu_compile,
+    .execute = trn__cpu_execute,
+    .wait = trn__cpu_wait,
+    .poll = trn__cpu_poll,
+    .release = trn__cpu_release,
     .supports = trn__cpu_supports,
     .describe = cpu_describe,
 };

@@ -7,8 +7,8 @@
  * are given to it directly, in big ranges; others go through chunks of
  * TRN__CPU_CHUNK elements, loaded and stored by cpu_read.h.
  */
+#include "backends/cpu/cpu_elementwise.h"
 #include "backends/cpu/cpu_read.h"
-#include "kernels/integer_kernels.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -102,8 +102,7 @@ static int64_t grain_of(uint32_t op)
                : TRN__CPU_CHEAP;
 }
 
-/* bool has the kernels of u8 where they keep 0 and 1. */
-static const trn__integer_kernels *integers(uint32_t dtype)
+const trn__integer_kernels *trn__cpu_integers(uint32_t dtype)
 {
     return trn__integer_kernels_of(dtype == TRN_BOOL ? TRN_U8
                                                      : (trn_dtype)dtype);
@@ -156,7 +155,7 @@ int32_t trn__cpu_unary(trn_device *dev, const trn_op_call *call)
     } else if (dtype == TRN_F64) {
         j.apply = unary_f64;
     } else {
-        ints = integers(dtype);
+        ints = trn__cpu_integers(dtype);
         j.apply = unary_int;
         if (ints != NULL && call->op == TRN_OP_neg)
             j.integer_unary = ints->neg;
@@ -169,9 +168,9 @@ int32_t trn__cpu_unary(trn_device *dev, const trn_op_call *call)
     return TRN_OK;
 }
 
-static trn__integer_binary_fn *integer_binary(uint32_t op, uint32_t dtype)
+trn__integer_binary_fn *trn__cpu_integer_binary(uint32_t op, uint32_t dtype)
 {
-    const trn__integer_kernels *ints = integers(dtype);
+    const trn__integer_kernels *ints = trn__cpu_integers(dtype);
     if (ints == NULL)
         return NULL;
     switch (op) {
@@ -228,7 +227,7 @@ int32_t trn__cpu_binary(trn_device *dev, const trn_op_call *call)
         return divide_integers(&j, call);
     } else {
         j.apply = binary_int;
-        j.integer_binary = integer_binary(call->op, dtype);
+        j.integer_binary = trn__cpu_integer_binary(call->op, dtype);
         if (j.integer_binary == NULL)
             return no_integer(dev);
     }
@@ -248,7 +247,7 @@ int32_t trn__cpu_compare(trn_device *dev, const trn_op_call *call)
         j.apply = compare_f64;
     } else {
         j.apply = binary_int;
-        j.integer_binary = integer_binary(call->op, dtype);
+        j.integer_binary = trn__cpu_integer_binary(call->op, dtype);
         if (j.integer_binary == NULL)
             return no_integer(dev);
     }
@@ -357,7 +356,7 @@ static int32_t run_scalar(trn_device *dev, const trn_op_call *call, uint32_t op)
         j.apply = scalar_f64;
     } else {
         j.apply = scalar_int;
-        j.integer_binary = integer_binary(op, dtype);
+        j.integer_binary = trn__cpu_integer_binary(op, dtype);
         if (j.integer_binary == NULL)
             return no_integer(dev);
     }

@@ -3,6 +3,7 @@
  * uniform, normal and dropout: draws are a function of key, draw and global
  * element index alone, so threads share ranges of elements.
  */
+#include "backends/cpu/cpu_drop.h"
 #include "backends/cpu/cpu_read.h"
 
 typedef struct random_job {
@@ -13,8 +14,7 @@ typedef struct random_job {
     bool normal;
     /* dropout */
     trn__cpu_reader x;
-    float p_f32, scale_f32;
-    double p_f64, scale_f64;
+    double p;
 } random_job;
 
 static void draw_f32(const random_job *j, int64_t first, int64_t n, float *y)
@@ -77,25 +77,6 @@ int32_t trn__cpu_normal(trn_device *dev, const trn_op_call *call)
     return run_random(dev, call, true);
 }
 
-/* Kept unless p > u; what is dropped is +0, whatever x is. */
-static void drop_f32(int64_t n, float p, float scale, const float *u,
-                     const float *x, float *restrict y)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const float kept = x[i] * scale;
-        y[i] = p > u[i] ? 0.0f : kept;
-    }
-}
-
-static void drop_f64(int64_t n, double p, double scale, const double *u,
-                     const double *x, double *restrict y)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const double kept = x[i] * scale;
-        y[i] = p > u[i] ? 0.0 : kept;
-    }
-}
-
 static void dropout_range(void *arg, int64_t begin, int64_t end)
 {
     const random_job *j = arg;
@@ -106,10 +87,10 @@ static void dropout_range(void *arg, int64_t begin, int64_t end)
         const void *x = trn__cpu_load(j->dev, &j->x, at, n, &buf);
         if (j->dtype == TRN_F64) {
             draw_f64(j, at, n, draw.f64);
-            drop_f64(n, j->p_f64, j->scale_f64, draw.f64, x, out.f64);
+            trn__cpu_drop_f64(n, j->p, draw.f64, x, out.f64);
         } else {
             draw_f32(j, at, n, draw.f32);
-            drop_f32(n, j->p_f32, j->scale_f32, draw.f32, x, out.f32);
+            trn__cpu_drop_f32(n, (float)j->p, draw.f32, x, out.f32);
         }
         trn__cpu_store(j->dev, j->dtype, n, &out, j->y + at * size);
     }
@@ -117,21 +98,17 @@ static void dropout_range(void *arg, int64_t begin, int64_t end)
 
 int32_t trn__cpu_dropout(trn_device *dev, const trn_op_call *call)
 {
-    const double p = call->values[0];
     random_job j = {
         .dev = dev,
         .key = call->key,
         .draw = call->draw,
         .dtype = call->out[0]->dtype,
         .y = trn__cpu_data(call->out[0]),
-        .p_f32 = (float)p,
-        .p_f64 = p,
+        .p = call->values[0],
     };
     const int64_t n = trn__cpu_numel(call->out[0]);
     if (n == 0)
         return TRN_OK;
-    j.scale_f32 = 1.0f / (1.0f - j.p_f32);
-    j.scale_f64 = 1.0 / (1.0 - p);
     trn__cpu_reader_init(&j.x, call->in[0]);
     trn__cpu_for(dev, n, TRN__CPU_DEAR, dropout_range, &j);
     return TRN_OK;

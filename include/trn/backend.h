@@ -23,9 +23,14 @@ TRN_BEGIN_DECLS
 /* Capabilities; each changes what the core does. */
 #define TRN_CAP_EAGER 1u       /* has run_op */
 #define TRN_CAP_HOST_MEMORY 2u /* a trn_buffer * is a host address */
+#define TRN_CAP_GRAPH 4u       /* has compile .. release: takes whole steps */
+#define TRN_CAP_ASYNC 8u       /* execute returns before the work is done */
+#define TRN_CAP_HOST_NODES 16u /* programs may hold nodes for the host */
 
 typedef struct trn_device trn_device; /* one open device, made by the backend */
 typedef struct trn_buffer trn_buffer; /* memory of a device, made by it */
+typedef struct trn_program trn_program; /* a compiled graph, made by it */
+typedef struct trn_graph trn_graph;     /* the host's; read by accessors */
 
 /* A tensor operand: element i is at offset + sum of i_d stride_d (elements). */
 typedef struct trn_arg {
@@ -78,6 +83,86 @@ typedef struct trn_op_call {
     trn_op_report *report;
 } trn_op_call;
 
+/*
+ * A graph: a step as a list of nodes in an order that may be run as it stands.
+ *
+ * Values are numbered from 0.  A value is an input of the graph or an output of
+ * a node, and is made once; an UPDATE row's node gives a new value for each
+ * input that it overwrites (in the order of the bits of the row's `writes`).
+ * Scalars are the VALUE attributes of the nodes: host doubles that come with
+ * each execution.  Draws are the (key, draw) pairs of the RANDOM nodes.
+ */
+typedef struct trn_graph_info {
+    uint32_t size;
+    int32_t n_nodes;
+    int32_t n_values;
+    int32_t n_inputs;
+    int32_t n_outputs;
+    int32_t n_scalars;
+    int32_t n_draws;
+    int32_t n_groups;     /* fusion groups */
+    uint64_t arena_bytes; /* memory plan: for all values with arena_at >= 0 */
+    uint64_t hash;        /* structural; equal in every process */
+} trn_graph_info;
+
+typedef struct trn_graph_value {
+    uint32_t size;
+    int32_t node;  /* that makes it, -1: an input of the graph */
+    int32_t input; /* its number, if it is an input; else -1 */
+    trn_arg arg;   /* dtype, rank, shape; offset and stride within `base`;
+                      buffer is NULL */
+    int32_t base;  /* the value whose memory it lies in: itself, or for a view
+                      what it is a view of */
+    int32_t state; /* its memory is that of this input (an overwritten state or
+                      an output that replaces it in place), else -1 */
+    int32_t output; /* the graph's output that it is, else -1 */
+    int64_t arena_at; /* byte offset in the arena; -1: not in the arena */
+} trn_graph_value;
+
+typedef struct trn_graph_node {
+    uint32_t size;
+    uint32_t op; /* enum trn_op */
+    uint32_t n_in, n_out;
+    int32_t in[8], out[4];
+    const void *attrs;
+    uint32_t attrs_size;
+    uint32_t n_scalars;
+    int32_t scalar[8]; /* numbers of its VALUE attributes */
+    int32_t draw;      /* number of its draw, -1: none */
+    int32_t group;     /* nodes of one number >= 0 are neighbours in the list,
+                          element by element over one shape, and may be run in
+                          one pass; -1: alone */
+    uint32_t fused_only; /* bit i: output i is used inside the group only */
+    uint32_t on_host; /* 1: to be run by reference_op on host memory, in its
+                         place in the program (TRN_CAP_HOST_NODES only) */
+} trn_graph_node;
+
+/* Output i of a graph: a value, and the input whose memory it takes over. */
+typedef struct trn_graph_output {
+    uint32_t size;
+    int32_t value;
+    int32_t alias; /* input number, -1: memory of its own */
+} trn_graph_output;
+
+/* What varies from execution to execution, besides buffers. */
+typedef struct trn_execution {
+    uint32_t size;
+    uint32_t n_inputs, n_outputs, n_scalars, n_draws;
+    trn_buffer *const *inputs;   /* an aliased output's input: written */
+    trn_buffer *const *outputs;  /* of an aliased output: its input's buffer */
+    const double *scalars;
+    const uint64_t (*draws)[2]; /* key, draw */
+} trn_execution;
+
+/* What became of an execution. */
+typedef struct trn_outcome {
+    uint32_t size;
+    int32_t status;
+    int32_t node;           /* that failed, -1: not known */
+    uint32_t inputs_lost;   /* the written inputs hold no value any more */
+    trn_op_report report;
+} trn_outcome;
+
 /* Work on items [begin, end), called from several threads. */
 typedef void (*trn_range_fn)(void *arg, int64_t begin, int64_t end);
 
@@ -98,9 +183,28 @@ typedef struct trn_host_services {
     const char *(*option)(void *host, const char *name);
     /* leaves `message` as the context's error, returns `status` */
     int32_t (*fail)(void *host, int32_t status, const char *message);
+    /* graphs; false: no such number */
+    bool (*graph_info)(const trn_graph *g, trn_graph_info *out);
+    bool (*graph_node)(const trn_graph *g, int32_t i, trn_graph_node *out);
+    bool (*graph_value)(const trn_graph *g, int32_t i, trn_graph_value *out);
+    bool (*graph_output)(const trn_graph *g, int32_t i, trn_graph_output *out);
+    /* the value that is input i of the graph */
+    int32_t (*graph_input)(const trn_graph *g, int32_t i);
+    /* runs a call by the reference kernels on host memory: each buffer is a host
+     * address.  VIEW rows copy.  Any thread, one call at a time per host. */
+    int32_t (*reference_op)(void *host, const trn_op_call *call);
+    /* keeps the context's threads awake between parallel_for calls */
+    void (*region_begin)(void *host);
+    void (*region_end)(void *host);
 } trn_host_services;
 
-typedef struct trn_backend {
+/* One entry for a device in a shared object: TRN_PLUGIN_ENTRY.  Gives the
+ * device's table, which must stay valid; NULL with nothing else. */
+typedef struct trn_backend trn_backend;
+typedef const trn_backend *(*trn_plugin_fn)(uint32_t host_version);
+#define TRN_PLUGIN_ENTRY "trn_plugin_backend"
+
+struct trn_backend {
     uint32_t size;
     uint32_t version;
     const char *name;
@@ -124,12 +228,28 @@ typedef struct trn_backend {
     /* EAGER */
     int32_t (*run_op)(trn_device *device, const trn_op_call *call);
 
+    /* GRAPH: all five */
+    /* the graph is valid during the call only */
+    int32_t (*compile)(trn_device *device, const trn_graph *graph,
+                       trn_program **program);
+    /* checks and prepares; *ticket names the execution until wait has told its
+     * outcome.  ASYNC: at most two are in flight, they run in order, and all that
+     * `e` points to, buffers excepted, may vanish when the call returns. */
+    int32_t (*execute)(trn_device *device, trn_program *program,
+                       const trn_execution *e, uint64_t *ticket);
+    /* blocks until that execution is done; an execution behind a failed one does
+     * not run and fails with TRN_ERR_CANCELLED */
+    int32_t (*wait)(trn_device *device, uint64_t ticket, trn_outcome *outcome);
+    /* has it been done?  1, 0 */
+    int32_t (*poll)(trn_device *device, uint64_t ticket);
+    void (*release)(trn_device *device, trn_program *program);
+
     /* OPTIONAL */
-    /* does run_op take this call?  NULL: yes, every call */
+    /* does run_op (or a graph) take this call?  NULL: yes, every call */
     bool (*supports)(trn_device *device, const trn_op_call *call);
     /* one line about what runs ("avx2"); NULL: the name alone */
     const char *(*describe)(trn_device *device);
-} trn_backend;
+};
 
 TRN_END_DECLS
 

@@ -28,6 +28,13 @@ typedef enum trn_log_level {
     TRN_LOG_ERROR = 2
 } trn_log_level;
 
+/* When ops are run; the bits are the same. */
+typedef enum trn_exec {
+    TRN_EXEC_AUTO = 0,    /* as the device likes it: the CPU eagerly */
+    TRN_EXEC_EAGER = 1,   /* each op at its call */
+    TRN_EXEC_CAPTURED = 2 /* the ops of a step as one program, at its end */
+} trn_exec;
+
 /* Memory hook: `bytes` bytes aligned as malloc's, or NULL. */
 typedef void *(*trn_alloc_fn)(void *user, size_t bytes);
 /* Memory hook: takes back what the alloc hook gave; bytes as asked for. */
@@ -61,12 +68,22 @@ typedef struct trn_options {
     void *log_user;
     trn_parallel_for_fn parallel_for; /* for TRN_ENGINE_HOST */
     void *parallel_user;
+    uint32_t exec;       /* trn_exec (TRN_EXEC: eager, captured) */
+    bool refuse_early_read; /* a value read inside an open step is an error
+                               where steps are captured (TRN_EARLY_READ: allow,
+                               refuse) */
+    bool allow_fallback; /* ops that a graph device lacks may be run by the host,
+                            counted; else they are an error (TRN_FALLBACK:
+                            allow, refuse) */
+    uint64_t plan_limit; /* bytes that compiled steps may take before the least
+                            used are forgotten; 0: 1 GiB */
 } trn_options;
 
 #define TRN_OPTIONS_INIT                                                     \
     {                                                                        \
         (uint32_t)sizeof(trn_options), NULL, NULL, 0, TRN_ENGINE_AUTO, 0, 1, \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL                         \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, TRN_EXEC_AUTO, false, \
+            false, 0                                                              \
     }
 
 /*

@@ -29,6 +29,45 @@ TRN_API int64_t trn_step_index(const trn_context *c);
  * NaN before the first one, or with an error pending. */
 TRN_API double trn_step_loss(trn_context *c);
 
+/* Waits for all steps in flight; returns the error of the first that failed. */
+TRN_API trn_status trn_sync(trn_context *c);
+
+/* How often what happened while steps were captured. */
+typedef struct trn_capture_info {
+    uint32_t size;
+    uint64_t traces;       /* lists of calls recorded */
+    uint64_t matches;      /* steps that repeated a trace to its end */
+    uint64_t compilations; /* programs compiled */
+    uint64_t replays;      /* programs executed */
+    uint64_t early_reads;  /* values read inside an open step */
+    uint64_t fallbacks;    /* ops that a device left to the host */
+    uint64_t plan_bytes;   /* memory of the last program's transient values */
+} trn_capture_info;
+
+#define TRN_CAPTURE_INFO_INIT                                      \
+    {                                                              \
+        (uint32_t)sizeof(trn_capture_info), 0, 0, 0, 0, 0, 0, 0 \
+    }
+
+TRN_API trn_status trn_capture(const trn_context *c, trn_capture_info *out);
+
+/* Why the last step that was traced anew did not match: "call 17, matmul: input
+ * 0 f32[64,784] became f32[16,784]"; "" if none was. */
+TRN_API const char *trn_capture_reason(const trn_context *c);
+
+/* Takes text piece by piece. */
+typedef void (*trn_put_fn)(void *user, const char *text);
+
+/*
+ * The graph of the last captured step, a line per node with shapes, FLOPs and
+ * bytes; or as a drawing in the DOT language of Graphviz.
+ *
+ * prepared: as the device compiled it, after all passes; else as it was traced.
+ * Errors: TRN_ERR_STATE if no step was captured.
+ */
+TRN_API trn_status trn_capture_print(trn_context *c, bool prepared, bool dot,
+                                     trn_put_fn put, void *user);
+
 TRN_END_DECLS
 
 #endif

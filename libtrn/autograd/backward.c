@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libtrn/autograd/walk.h"
+#include "libtrn/ops/capture.h"
 #include "libtrn/ops/step.h"
 #include "trn/autograd.h"
 
@@ -36,15 +37,22 @@ static trn_tensor *seed_for(const char *what, trn_tensor *root,
     return NULL;
 }
 
+static trn_status check_root(trn_context *c, const char *what,
+                             trn_tensor *root)
+{
+    TRN_TRY(trn__check_tensor(c, what, root));
+    if (trn__needs_grad(root))
+        return TRN_OK;
+    return trn__fail(c, TRN_ERR_NOGRAD,
+                     "%s: %s was not computed by differentiable ops from a "
+                     "tensor whose gradient is wanted",
+                     what, trn__describe(&root->arg).s);
+}
+
 static trn_status add_root(trn__walk *w, trn_tensor *root, trn_tensor *seed)
 {
     trn_context *c = w->c;
-    TRN_TRY(trn__check_tensor(c, w->what, root));
-    if (!trn__needs_grad(root))
-        return trn__fail(c, TRN_ERR_NOGRAD,
-                         "%s: %s was not computed by differentiable ops from "
-                         "a tensor whose gradient is wanted",
-                         w->what, trn__describe(&root->arg).s);
+    TRN_TRY(check_root(c, w->what, root));
     seed = seed_for(w->what, root, seed);
     if (seed == NULL)
         return c->status;
@@ -57,6 +65,10 @@ static trn_tensor *accumulated(trn_tensor *t, trn_tensor *grad)
 {
     if (t->grad != NULL)
         return trn_add(t->grad, grad);
+    if (trn__capture_on(t->c)) /* a value of the step that no leaf has taken */
+        return grad->owner != NULL && grad->view == NULL && grad->holds == 0
+                   ? grad
+                   : trn_copy(grad);
     bool alone = grad->refs == 1 && grad->storage->refs == 1 &&
                  !grad->storage->read_only && trn__is_contiguous(&grad->arg);
     return alone ? grad : trn_copy(grad);
@@ -69,27 +81,30 @@ static trn_status hand_over(trn__walk *w)
         trn_tensor *sum = accumulated(l->leaf, l->grad);
         if (sum == NULL)
             return w->c->status;
-        if (sum != l->grad) { /* the scope's reference becomes the walk's */
+        if (sum != l->grad) {
             trn__unref(l->grad);
-            l->grad = trn__own_tensor(sum);
+            l->grad = trn__ref(sum);
         }
+        sum->holds++; /* taken: the next leaf with the same one copies it */
     }
     for (int64_t i = 0; i < w->n_leaves; i++) {
         trn__walk_leaf *l = &w->leaves[i];
         trn_tensor *grad = l->grad;
         l->grad = NULL;
+        grad->holds--; /* trn__set_grad counts it */
+        if (trn__capture_on(w->c) &&
+            trn__walk_note(w->c, l->leaf, l->leaf->grad, grad) != TRN_OK) {
+            trn__unref(grad);
+            return w->c->status;
+        }
         TRN_TRY(trn__set_grad(l->leaf, grad));
     }
     return TRN_OK;
 }
 
-trn_status trn_backward_with(trn_tensor *root, trn_tensor *seed,
-                             bool retain_graph)
+static trn_status walk_backward(trn_context *c, trn_tensor *root,
+                                trn_tensor *seed, bool retain_graph)
 {
-    if (root == NULL)
-        return TRN_ERR_ARG;
-    trn_context *c = root->c;
-    TRN_TRY(trn__pending(c));
     trn__walk w = {
         .c = c,
         .what = "trn_backward",
@@ -116,6 +131,33 @@ trn_status trn_backward_with(trn_tensor *root, trn_tensor *seed,
     if (status == TRN_OK)
         trn__step_set_loss(c, root);
     return status;
+}
+
+trn_status trn_backward_with(trn_tensor *root, trn_tensor *seed,
+                             bool retain_graph)
+{
+    if (root == NULL)
+        return TRN_ERR_ARG;
+    trn_context *c = root->c;
+    TRN_TRY(trn__pending(c));
+    TRN_TRY(check_root(c, "trn_backward", root));
+    if (!trn__capture_on(c))
+        return walk_backward(c, root, seed, retain_graph);
+    trn__walk_call call = {
+        .kind = TRN__ENTRY_BACKWARD,
+        .flags = retain_graph,
+        .n = 1,
+        .first = &root,
+        .second = &seed,
+    };
+    int matched = trn__walk_matched(c, &call);
+    if (matched != 0)
+        return c->status;
+    int32_t entry = trn__walk_record_begin(c);
+    if (entry < 0)
+        return c->status;
+    walk_backward(c, root, seed, retain_graph);
+    return trn__walk_record_end(c, entry, &call);
 }
 
 trn_status trn_backward(trn_tensor *root)
@@ -186,23 +228,71 @@ static trn_status walk_grad(trn__walk *w, int n_outputs,
     return TRN_OK;
 }
 
-/* Hands results to the current scope; NULL becomes zeros if asked for. */
+/* A tensor that the caller has already: his seed, or an earlier result. */
+static bool is_taken(const wanted *want, int j)
+{
+    const trn_tensor *g = want->out[j];
+    for (int i = 0; i < j; i++) {
+        if (want->out[i] == g)
+            return true;
+    }
+    return g->ring != NULL;
+}
+
+/* Result j as a tensor of its own in the current scope, for ours. */
+static trn_tensor *delivered(wanted *want, int j, bool zeros)
+{
+    trn_tensor *g = want->out[j], *t = want->inputs[j], *own = g;
+    if (g == NULL)
+        return zeros ? trn_full(t->c, (trn_dtype)t->arg.dtype,
+                                (int)t->arg.rank, t->arg.shape, 0.0)
+                     : NULL;
+    if (g->view != NULL || (g->owner != NULL && is_taken(want, j)))
+        own = trn_copy(g); /* a captured step's: a value of its own */
+    else if (is_taken(want, j))
+        own = trn__tensor_alias(g);
+    if (own == g && g->owner == NULL)
+        trn__scope_add(t->c, g); /* our reference is now the scope's */
+    else
+        trn__unref(g);
+    return own;
+}
+
 static trn_status deliver(wanted *want, bool zeros)
 {
-    for (int j = 0; j < want->n; j++) {
-        trn_tensor *g = want->out[j], *t = want->inputs[j];
-        if (g == NULL && zeros) {
-            want->out[j] = trn_full(t->c, (trn_dtype)t->arg.dtype,
-                                    (int)t->arg.rank, t->arg.shape, 0.0);
-            if (want->out[j] == NULL)
-                return t->c->status;
-        } else if (g != NULL && g->ring == NULL) {
-            trn__scope_add(t->c, g); /* our reference is now the scope's */
-        } else if (g != NULL) {
-            trn__unref(g); /* a seed, or the same result twice: in scope */
+    for (int j = 0; j < want->n; j++)
+        want->out[j] = delivered(want, j, zeros);
+    return want->n == 0 ? TRN_OK : want->inputs[0]->c->status;
+}
+
+static trn_status walk_and_deliver(trn_context *c, const trn_grad_options *o,
+                                   const trn__walk_call *call)
+{
+    trn__walk w = {
+        .c = c,
+        .what = "trn_grad",
+        .number = ++c->tape->walks,
+        .retain = o->retain_graph || o->create_graph,
+        .create_graph = o->create_graph,
+    };
+    wanted want = {.n = call->n_inputs, .inputs = call->inputs,
+                   .out = call->out};
+    trn__scope scope;
+    trn__scope_enter(c, &scope);
+    trn_status status =
+        walk_grad(&w, call->n, call->first, call->second, &want);
+    trn__walk_end(&w);
+    trn__scope_leave(c, &scope, NULL);
+    bool mode = trn__grad_mode(c, o->create_graph);
+    if (status == TRN_OK)
+        status = deliver(&want, o->zeros);
+    else
+        for (int j = 0; j < want.n; j++) {
+            trn__unref(want.out[j]);
+            want.out[j] = NULL;
         }
-    }
-    return TRN_OK;
+    trn__grad_mode(c, mode);
+    return status;
 }
 
 trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
@@ -219,25 +309,27 @@ trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
         out[j] = NULL;
     TRN_TRY(trn__pending(c));
     TRN_TRY(check_grad(c, n_outputs, outputs, n_inputs, inputs, o));
-    trn__walk w = {
-        .c = c,
-        .what = "trn_grad",
-        .number = ++c->tape->walks,
-        .retain = o->retain_graph || o->create_graph,
-        .create_graph = o->create_graph,
+    trn__walk_call call = {
+        .kind = TRN__ENTRY_GRAD,
+        .flags = (uint32_t)o->retain_graph | (uint32_t)o->create_graph << 1 |
+                 (uint32_t)o->zeros << 2,
+        .n = n_outputs,
+        .first = outputs,
+        .second = seeds,
+        .n_inputs = n_inputs,
+        .inputs = inputs,
+        .out = out,
     };
-    wanted want = {.n = n_inputs, .inputs = inputs, .out = out};
-    trn__scope scope;
-    trn__scope_enter(c, &scope);
-    trn_status status = walk_grad(&w, n_outputs, outputs, seeds, &want);
-    trn__walk_end(&w);
-    trn__scope_leave(c, &scope, NULL);
-    if (status == TRN_OK)
-        status = deliver(&want, o->zeros);
-    else
-        for (int j = 0; j < n_inputs; j++) {
-            trn__unref(out[j]);
-            out[j] = NULL;
-        }
-    return status;
+    if (!trn__capture_on(c))
+        return walk_and_deliver(c, o, &call);
+    for (int i = 0; i < n_outputs; i++)
+        TRN_TRY(check_root(c, "trn_grad", outputs[i]));
+    int matched = trn__walk_matched(c, &call);
+    if (matched != 0)
+        return c->status;
+    int32_t entry = trn__walk_record_begin(c);
+    if (entry < 0)
+        return c->status;
+    walk_and_deliver(c, o, &call);
+    return trn__walk_record_end(c, entry, &call);
 }

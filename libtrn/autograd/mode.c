@@ -17,7 +17,7 @@ trn_status trn_set_requires_grad(trn_tensor *t, bool requires_grad)
         return trn__fail(c, TRN_ERR_DTYPE,
                          "trn_set_requires_grad: %s; expected a float type",
                          trn__describe(&t->arg).s);
-    if (t->record != NULL)
+    if (t->record != NULL || t->traced_grad)
         return trn__fail(c, TRN_ERR_STATE,
                          "trn_set_requires_grad: %s was computed from other "
                          "tensors; expected a leaf, or trn_detach() of it",

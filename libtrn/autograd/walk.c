@@ -193,8 +193,10 @@ static trn_status restore(trn__walk *w, trn__record *r, trn__call *k)
         .attrs_size = r->attrs_size,
         .key = r->key,
         .draw = r->draw,
+        .draw_no = r->draw_no,
     };
     memcpy(k->values, r->values, sizeof k->values);
+    memcpy(k->scalar, r->scalar, sizeof k->scalar);
     for (int i = 0; i < r->n_in; i++)
         TRN_TRY(restore_input(w, r, i, k));
     return restore_output(w, r, k);
@@ -275,4 +277,14 @@ void trn__walk_end(trn__walk *w)
     }
     trn__free(w->c, w->records);
     trn__free(w->c, w->leaves);
+}
+
+void trn__walk_consume(trn_context *c, trn_tensor *root)
+{
+    trn__walk w = {.c = c, .what = "capture", .number = ++c->tape->walks};
+    if (trn__walk_collect(&w, root) == TRN_OK) {
+        for (int64_t i = 0; i < w.n_records; i++)
+            trn__record_consume(c, w.records[i]);
+    }
+    trn__walk_end(&w);
 }

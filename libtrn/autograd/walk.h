@@ -7,6 +7,7 @@
 #define TRN_LIBTRN_WALK_H
 
 #include "libtrn/ops/op_table.h"
+#include "libtrn/ops/trace_parts.h"
 
 typedef struct trn__walk_leaf {
     trn_tensor *leaf, *grad;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "libtrn/context/context.h"
+#include "trn/step.h"
 #include "trn/version.h"
 
 #define MAX_THREADS 1024
@@ -132,6 +133,47 @@ static trn_status choose_isa(trn_context *c, const trn_options *o)
     return TRN_OK;
 }
 
+/* An option that is set, or set by its variable: "yes", or not: "no". */
+static trn_status choose_flag(trn_context *c, const char *variable,
+                              const char *yes, const char *no, bool option,
+                              bool *out)
+{
+    const char *env = trn__env(variable);
+    if (env != NULL && strcmp(env, yes) != 0 && strcmp(env, no) != 0)
+        return trn__fail(c, TRN_ERR_ARG,
+                         "trn_open: %s is \"%.40s\"; expected %s or %s",
+                         variable, env, yes, no);
+    *out = option || (env != NULL && strcmp(env, yes) == 0);
+    return TRN_OK;
+}
+
+static trn_status choose_exec(trn_context *c, const trn_options *o)
+{
+    const char *env = trn__env("TRN_EXEC");
+    c->exec = o->exec;
+    if (o->exec > TRN_EXEC_CAPTURED)
+        return trn__fail(c, TRN_ERR_ARG,
+                         "trn_open: exec is %u; expected a trn_exec",
+                         (unsigned)o->exec);
+    if (o->exec == TRN_EXEC_AUTO && env != NULL) {
+        if (strcmp(env, "captured") == 0)
+            c->exec = TRN_EXEC_CAPTURED;
+        else if (strcmp(env, "eager") == 0)
+            c->exec = TRN_EXEC_EAGER;
+        else
+            return trn__fail(c, TRN_ERR_ARG,
+                             "trn_open: TRN_EXEC is \"%s\"; expected eager or "
+                             "captured",
+                             env);
+    }
+    TRN_TRY(choose_flag(c, "TRN_EARLY_READ", "refuse", "allow",
+                        o->refuse_early_read, &c->refuse_early_read));
+    TRN_TRY(choose_flag(c, "TRN_FALLBACK", "allow", "refuse",
+                        o->allow_fallback, &c->allow_fallback));
+    c->plan_limit = o->plan_limit == 0 ? (uint64_t)1 << 30 : o->plan_limit;
+    return TRN_OK;
+}
+
 static trn_status open_parts(trn_context *c, const trn_options *o)
 {
     if (o->size < sizeof *o)
@@ -151,6 +193,7 @@ static trn_status open_parts(trn_context *c, const trn_options *o)
     c->log_user = o->log_user;
     c->seed = o->seed;
     TRN_TRY(choose_isa(c, o));
+    TRN_TRY(choose_exec(c, o));
     TRN_TRY(open_threads(c, o));
     const char *device = o->device != NULL ? o->device : trn__env("TRN_DEVICE");
     TRN_TRY(trn__device_open(c, device == NULL ? "cpu" : device));
@@ -186,7 +229,10 @@ trn_status trn_close(trn_context *c)
 {
     if (c == NULL)
         return TRN_OK;
+    if (c->status == TRN_OK && c->step != NULL)
+        trn_sync(c); /* what is in flight may still fail */
     trn_status status = c->status;
+    trn__flights_end(c);
     while (c->owned.next != &c->owned) {
         trn__owned *object = c->owned.next;
         trn__disown(object);

@@ -6,6 +6,8 @@
 #ifndef TRN_LIBTRN_CONTEXT_H
 #define TRN_LIBTRN_CONTEXT_H
 
+#include <pthread.h>
+
 #include "trn/backend.h"
 #include "trn/context.h"
 #include "libtrn/context/threads.h"
@@ -51,7 +53,19 @@ typedef struct trn__memory {
     struct trn__block **free_lists; /* by size class */
     uint64_t bytes_in_use, bytes_peak, bytes_cached;
     uint64_t blocks_in_use, blocks_asked;
+    /* What threads of devices ask for; one call of the hooks at a time. */
+    pthread_mutex_t hook_lock;
+    _Atomic uint64_t shared_bytes, shared_peak, shared_blocks, shared_asked;
 } trn__memory;
+
+/* A CPU device of its own, for calls that another device gives back; it may be
+ * called by any thread (libtrn/dispatch/reference.c). */
+typedef struct trn__reference {
+    bool ready; /* the lock exists */
+    pthread_mutex_t lock;
+    trn_host_services services;
+    trn_device *device; /* opened by the first call */
+} trn__reference;
 
 struct trn_context {
     trn_status status;
@@ -67,15 +81,22 @@ struct trn_context {
     uint64_t modules_made;
     uint32_t parameter_dtype; /* of new modules; 0: f32 */
     uint64_t seed;
-    const trn_backend *backend;
+    const trn_backend *backend; /* &table, once a device is open */
+    trn_backend table;          /* the device's, with the types it has left */
     trn_device *device;
     trn_host_services services;
+    trn__reference reference;
     trn__owned owned; /* heads of rings */
     trn__counter counters;
     struct trn__tensors *tensors; /* libtrn/tensor */
     struct trn__tape *tape;       /* libtrn/graph */
     struct trn__step *step;       /* libtrn/ops */
     struct trn__randoms *randoms; /* libtrn/ops */
+    struct trn__capture *capture; /* libtrn/ops */
+    uint32_t exec;                /* trn_exec, of options or environment */
+    bool refuse_early_read;
+    bool allow_fallback;
+    uint64_t plan_limit;
 };
 
 /* Makes the error pending, unless one is, and returns the pending one.  The
@@ -94,6 +115,10 @@ trn_status trn__pending(const trn_context *c);
 void *trn__alloc(trn_context *c, size_t bytes);
 void *trn__alloc_zeroed(trn_context *c, size_t bytes);
 void trn__free(trn_context *c, void *memory);
+/* The same from any thread: slower, each block from the hook.  A block goes
+ * back by trn__free_shared. */
+void *trn__alloc_shared(trn_context *c, size_t bytes);
+void trn__free_shared(trn_context *c, void *memory);
 trn_status trn__memory_open(trn_context *c);
 void trn__memory_close(trn_context *c);
 void trn__memory_trim(trn_context *c);
@@ -127,6 +152,9 @@ const char *trn__format_double(double value, char *text, size_t size);
 /* From libtrn/dispatch: the device of the context's string; sets the error. */
 trn_status trn__device_open(trn_context *c, const char *name);
 void trn__device_close(trn_context *c);
+
+/* From libtrn/ops: waits for steps in flight and forgets them. */
+void trn__flights_end(trn_context *c);
 
 /* From the upper folders, in the order of their opening. */
 typedef struct trn__layer {

@@ -8,12 +8,15 @@
  * anew would cost page faults in each step.  Check builds cache nothing, so
  * that tools see each lifetime.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libtrn/context/context.h"
+#include "libtrn/context/process.h"
 
 #define ALIGNMENT 64
+#define SHARED (-1) /* class of blocks that are never cached */
 #define N_LINEAR 16 /* classes of 64 .. 1024 bytes */
 #define N_CLASSES (N_LINEAR + 4 * 40)
 
@@ -59,22 +62,43 @@ static size_t raw_bytes(uint64_t bytes)
     return (size_t)bytes + 2 * ALIGNMENT;
 }
 
-static trn__block *new_block(trn_context *c, int class_no, uint64_t bytes)
+/* The hooks are called by one thread at a time, whoever it is. */
+static void *ask_hook(trn__memory *m, uint64_t bytes)
 {
-    trn__memory *m = &c->memory;
-    char *raw = m->alloc(m->user, raw_bytes(bytes));
-    if (raw == NULL && m->bytes_cached > 0) {
-        trn__memory_trim(c);
-        raw = m->alloc(m->user, raw_bytes(bytes));
-    }
-    if (raw == NULL)
-        return NULL;
-    m->blocks_asked++;
+    pthread_mutex_lock(&m->hook_lock);
+    void *raw = m->alloc(m->user, raw_bytes(bytes));
+    pthread_mutex_unlock(&m->hook_lock);
+    return raw;
+}
+
+static void release_block(trn__memory *m, trn__block *block)
+{
+    pthread_mutex_lock(&m->hook_lock);
+    m->free(m->user, block->raw, raw_bytes(block->bytes));
+    pthread_mutex_unlock(&m->hook_lock);
+}
+
+static trn__block *block_in(void *raw, int class_no, uint64_t bytes)
+{
     uintptr_t data =
         ((uintptr_t)raw + 2 * ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
     trn__block *block = (trn__block *)(data - ALIGNMENT);
     *block = (trn__block){.raw = raw, .bytes = bytes, .class_no = class_no};
     return block;
+}
+
+static trn__block *new_block(trn_context *c, int class_no, uint64_t bytes)
+{
+    trn__memory *m = &c->memory;
+    void *raw = ask_hook(m, bytes);
+    if (raw == NULL && m->bytes_cached > 0) {
+        trn__memory_trim(c);
+        raw = ask_hook(m, bytes);
+    }
+    if (raw == NULL)
+        return NULL;
+    m->blocks_asked++;
+    return block_in(raw, class_no, bytes);
 }
 
 void *trn__alloc(trn_context *c, size_t bytes)
@@ -108,11 +132,6 @@ void *trn__alloc_zeroed(trn_context *c, size_t bytes)
     return memory;
 }
 
-static void release_block(trn__memory *m, trn__block *block)
-{
-    m->free(m->user, block->raw, raw_bytes(block->bytes));
-}
-
 void trn__free(trn_context *c, void *memory)
 {
     if (memory == NULL)
@@ -141,6 +160,36 @@ void trn__memory_trim(trn_context *c)
             release_block(m, block);
         }
     }
+}
+
+void *trn__alloc_shared(trn_context *c, size_t bytes)
+{
+    trn__memory *m = &c->memory;
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT)
+        return NULL;
+    void *raw = ask_hook(m, bytes);
+    if (raw == NULL)
+        return NULL;
+    uint64_t held = atomic_fetch_add(&m->shared_bytes, bytes) + bytes;
+    uint64_t peak = atomic_load(&m->shared_peak);
+    while (held > peak &&
+           !atomic_compare_exchange_weak(&m->shared_peak, &peak, held))
+        ;
+    atomic_fetch_add(&m->shared_blocks, 1);
+    atomic_fetch_add(&m->shared_asked, 1);
+    return (char *)block_in(raw, SHARED, bytes) + ALIGNMENT;
+}
+
+void trn__free_shared(trn_context *c, void *memory)
+{
+    if (memory == NULL)
+        return;
+    trn__memory *m = &c->memory;
+    trn__block *block = (trn__block *)((char *)memory - ALIGNMENT);
+    TRN_ASSERT(block->class_no == SHARED);
+    atomic_fetch_sub(&m->shared_bytes, block->bytes);
+    atomic_fetch_sub(&m->shared_blocks, 1);
+    release_block(m, block);
 }
 
 trn_status trn__memory_open(trn_context *c)
@@ -174,6 +223,10 @@ trn_context *trn__context_alloc(trn_alloc_fn alloc, trn_free_fn release,
     if (c == NULL)
         return NULL;
     memset(c, 0, sizeof *c);
+    if (pthread_mutex_init(&c->memory.hook_lock, NULL) != 0) {
+        release(user, c, sizeof *c);
+        return NULL;
+    }
     c->memory.alloc = alloc;
     c->memory.free = release;
     c->memory.user = user;
@@ -183,6 +236,7 @@ trn_context *trn__context_alloc(trn_alloc_fn alloc, trn_free_fn release,
 void trn__context_free(trn_context *c)
 {
     trn_free_fn release = c->memory.free;
+    pthread_mutex_destroy(&c->memory.hook_lock);
     release(c->memory.user, c, sizeof *c);
 }
 
@@ -192,11 +246,12 @@ trn_status trn_memory(const trn_context *c, trn_memory_info *out)
         return TRN_ERR_NOMEM;
     if (out == NULL || out->size < sizeof *out)
         return TRN_ERR_ARG;
-    out->bytes_in_use = c->memory.bytes_in_use;
-    out->bytes_peak = c->memory.bytes_peak;
-    out->bytes_cached = c->memory.bytes_cached;
-    out->blocks_in_use = c->memory.blocks_in_use;
-    out->blocks_asked = c->memory.blocks_asked;
+    const trn__memory *m = &c->memory;
+    out->bytes_in_use = m->bytes_in_use + atomic_load(&m->shared_bytes);
+    out->bytes_peak = m->bytes_peak + atomic_load(&m->shared_peak);
+    out->bytes_cached = m->bytes_cached;
+    out->blocks_in_use = m->blocks_in_use + atomic_load(&m->shared_blocks);
+    out->blocks_asked = m->blocks_asked + atomic_load(&m->shared_asked);
     return TRN_OK;
 }
 
@@ -213,5 +268,12 @@ trn_status trn_memory_reset_peak(trn_context *c)
     if (c == NULL)
         return TRN_ERR_NOMEM;
     c->memory.bytes_peak = c->memory.bytes_in_use;
+    atomic_store(&c->memory.shared_peak, atomic_load(&c->memory.shared_bytes));
     return TRN_OK;
+}
+
+/* Memory of the process, for what process.c keeps until its end. */
+void *trn__process_alloc(size_t bytes)
+{
+    return malloc(bytes);
 }

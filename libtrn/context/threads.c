@@ -125,6 +125,18 @@ void trn__parallel_for(trn__threads *t, int64_t n, int64_t grain,
     run_job(t, &job);
 }
 
+void trn__region_begin(trn__threads *t)
+{
+    if (t != NULL && t->pool != NULL)
+        trn__pool_hold(t->pool);
+}
+
+void trn__region_end(trn__threads *t)
+{
+    if (t != NULL && t->pool != NULL)
+        trn__pool_let_go(t->pool);
+}
+
 const char *trn__engine_name(trn__engine e)
 {
     switch (e) {

@@ -67,6 +67,15 @@ void trn__threads_destroy(trn__threads *t);
 void trn__parallel_for(trn__threads *t, int64_t n, int64_t grain,
                        trn__range_fn *fn, void *arg);
 
+/*
+ * Between begin and end the pool's workers stay awake, so that no parallel_for
+ * has to wake one.  Pairs nest; t NULL, one thread, the other engines, and a
+ * pool with more threads than CPUs: nothing happens.  By the thread that calls
+ * parallel_for.
+ */
+void trn__region_begin(trn__threads *t);
+void trn__region_end(trn__threads *t);
+
 /* "pool", "openmp", "host". */
 const char *trn__engine_name(trn__engine e);
 
@@ -108,6 +117,8 @@ typedef struct trn__pool trn__pool;
 trn__pool *trn__pool_create(const trn__threads_config *cfg);
 void trn__pool_destroy(trn__pool *p, const trn__threads_config *cfg);
 void trn__pool_run(trn__pool *p, const trn__job *job);
+void trn__pool_hold(trn__pool *p);
+void trn__pool_let_go(trn__pool *p);
 int trn__cpu_count(void);
 
 /* Does nothing in a build without OpenMP, which trn__openmp_available tells. */

@@ -13,6 +13,8 @@
  * Sleep and wake-up are two flags crossed: a sleeper announces itself, then
  * looks for work; a waker makes work visible, then looks for sleepers.  Both
  * orders rest on the sequential consistency of the plain atomic operations.
+ * While a region holds the pool nobody goes to sleep: `held` counts as work
+ * there, and as a reason to go on spinning.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for sched_getaffinity and CPU_COUNT */
@@ -29,6 +31,8 @@
 /* About the price of a sleep and wake-up: waiting longer would not pay. */
 #define SPIN_NS 40000
 #define SPIN_PROBE 64
+/* In a region: so many such waits, about 2 ms, before the CPU is offered. */
+#define IDLE_SPINS 50
 
 /* Keeps a word that one thread hammers off the cache line of its neighbour. */
 #define CACHE_LINE 64
@@ -48,6 +52,7 @@ struct trn__pool {
     atomic_int n_sleeping;
     atomic_bool caller_sleeps;
     atomic_bool stop;
+    atomic_int held; /* open regions */
     pthread_mutex_t lock;
     pthread_cond_t work;
     pthread_cond_t done;
@@ -150,16 +155,23 @@ static void pass_lock(trn__pool *p)
 
 static bool wait_for_work(trn__pool *p)
 {
-    for (int i = 0; i < p->spin_rounds; ++i) {
+    int n_idle = 0; /* times that spinning was in vain */
+    for (int i = 0; i < p->spin_rounds;) {
         if (atomic_load(&p->remaining) > 0)
             return true;
         if (atomic_load(&p->stop))
             return false;
         relax();
+        if (++i == p->spin_rounds && atomic_load(&p->held) > 0) {
+            i = 0;
+            if (++n_idle % IDLE_SPINS == 0)
+                sched_yield(); /* whoever needs this CPU may have it */
+        }
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->n_sleeping, 1);
-    while (atomic_load(&p->remaining) <= 0 && !atomic_load(&p->stop))
+    while (atomic_load(&p->remaining) <= 0 && atomic_load(&p->held) == 0 &&
+           !atomic_load(&p->stop))
         pthread_cond_wait(&p->work, &p->lock);
     atomic_fetch_sub(&p->n_sleeping, 1);
     pthread_mutex_unlock(&p->lock);
@@ -231,6 +243,25 @@ static void start_workers(trn__pool *p)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Without CPUs to spare, spinning would take the caller's: then no hold. */
+void trn__pool_hold(trn__pool *p)
+{
+    if (p->spin_rounds == 0)
+        return;
+    if (!p->start_tried)
+        start_workers(p);
+    if (atomic_fetch_add(&p->held, 1) > 0 || atomic_load(&p->n_sleeping) == 0)
+        return;
+    pass_lock(p);
+    pthread_cond_broadcast(&p->work);
+}
+
+void trn__pool_let_go(trn__pool *p)
+{
+    if (p->spin_rounds > 0)
+        atomic_fetch_sub(&p->held, 1);
+}
+
 void trn__pool_run(trn__pool *p, const trn__job *job)
 {
     trn__region region;
@@ -281,6 +312,7 @@ trn__pool *trn__pool_create(const trn__threads_config *cfg)
     atomic_init(&p->n_sleeping, 0);
     atomic_init(&p->caller_sleeps, false);
     atomic_init(&p->stop, false);
+    atomic_init(&p->held, 0);
     if (init_locks(p))
         return p;
 fail:

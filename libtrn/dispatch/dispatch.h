@@ -28,6 +28,10 @@ void trn__operands_fill(trn__operands *o, const trn__call *k);
 /* composite: the row has a decomposition */
 trn__way trn__way_of(trn_context *c, const trn__operands *o, bool composite);
 
+/* Raises what a device reported about the op `name`. */
+trn_status trn__raise_report(trn_context *c, const char *name,
+                             const trn_op_report *r, trn_status status);
+
 /* Runs the call natively; raises what the device reports, naming the op. */
 trn_status trn__run(const trn__call *k, const char *name, trn__operands *o);
 

@@ -36,8 +36,8 @@ trn__way trn__way_of(trn_context *c, const trn__operands *o, bool composite)
     return composite ? TRN__WAY_DECOMPOSE : TRN__WAY_NONE;
 }
 
-static trn_status raise_report(trn_context *c, const char *name,
-                               const trn_op_report *r, trn_status status)
+trn_status trn__raise_report(trn_context *c, const char *name,
+                             const trn_op_report *r, trn_status status)
 {
     switch (r->kind) {
     case TRN_REPORT_INDEX:
@@ -73,6 +73,6 @@ trn_status trn__run(const trn__call *k, const char *name, trn__operands *o)
     if (status == TRN_ERR_NOMEM)
         return trn__fail_memory(c, name, 0);
     if (status != TRN_OK)
-        return raise_report(c, name, &o->report, status);
+        return trn__raise_report(c, name, &o->report, status);
     return TRN_OK;
 }

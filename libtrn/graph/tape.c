@@ -117,7 +117,8 @@ static void link_input(trn__record *r, int i, trn_tensor *t, bool save)
         r->leaf[i] = trn__ref(t);
     if (save) {
         r->saved[i] = trn__ref(t);
-        r->saved_version[i] = t->storage->version;
+        r->saved_version[i] =
+            t->storage->version - (uint64_t)t->storage->trace_ahead;
     } else {
         r->in_desc[i].dtype = t->arg.dtype;
         r->in_desc[i].rank = t->arg.rank;
@@ -146,13 +147,17 @@ trn_status trn__tape_record(const trn__call *k, uint32_t saves)
     if (saves & TRN__SAVE_OUT) {
         r->out_storage = k->out->storage;
         trn__storage_ref(r->out_storage);
-        r->out_version = r->out_storage->version;
+        r->out_version = r->out_storage->version -
+                         (uint64_t)r->out_storage->trace_ahead;
     }
     r->attrs_size = k->attrs_size;
     if (k->attrs_size > 0)
         memcpy(r->attrs, k->attrs, k->attrs_size);
-    for (int i = 0; i < k->n_values; i++)
+    for (int i = 0; i < k->n_values; i++) {
         r->values[i] = k->values[i];
+        r->scalar[i] = k->scalar[i];
+    }
+    r->draw_no = k->draw_no;
     r->key = k->key;
     r->draw = k->draw;
     k->out->record = r;

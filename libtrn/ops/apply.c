@@ -4,7 +4,9 @@
  */
 #include <string.h>
 
+#include "libtrn/ops/capture.h"
 #include "libtrn/ops/op_table.h"
+#include "libtrn/ops/trace_parts.h"
 
 trn_status trn__check_inputs(trn__call *k)
 {
@@ -12,6 +14,8 @@ trn_status trn__check_inputs(trn__call *k)
     for (int i = 0; i < k->n_in && k->c == NULL; i++)
         k->c = k->in[i] == NULL ? NULL : k->in[i]->c;
     trn_context *c = k->c;
+    if (c == NULL)
+        return TRN_ERR_NOMEM; /* every input is NULL: no context to tell */
     TRN_TRY(trn__pending(c));
     for (int i = 0; i < k->n_in; i++) {
         if (k->in[i] == NULL)
@@ -20,12 +24,12 @@ trn_status trn__check_inputs(trn__call *k)
                              info->name, i);
         TRN_TRY(trn__check_tensor(c, info->name, k->in[i]));
         if (k->in[i]->storage != NULL && k->in[i]->storage->deferred)
-            TRN_TRY(c->tensors->settle(c));
+            TRN_TRY(c->tensors->settle(c, k->in[i]));
     }
     return TRN_OK;
 }
 
-static bool wants_record(const trn__call *k, const trn__op_info *info)
+bool trn__wants_record(const trn__call *k, const trn__op_info *info)
 {
     if (k->c->tape->off || !info->differentiable)
         return false;
@@ -36,17 +40,21 @@ static bool wants_record(const trn__call *k, const trn__op_info *info)
     return false;
 }
 
-static bool make_view(trn__call *k, const trn__op_info *info,
-                      const trn__desc *desc)
+trn_tensor *trn__make_view(trn__call *k, const trn__op_info *info,
+                           const trn__desc *desc)
 {
     trn_tensor *out = trn__tensor_alias(k->in[0]);
     if (out == NULL)
-        return false;
+        return NULL;
     out->arg.rank = desc->rank;
     memcpy(out->arg.shape, desc->shape, sizeof desc->shape);
     info->view(k, &out->arg);
-    k->out = out;
-    return true;
+    if (out->view != NULL) {
+        out->view->op = k->op;
+        out->view->attrs_size = k->attrs_size;
+        memcpy(out->view->attrs, k->attrs, k->attrs_size);
+    }
+    return out;
 }
 
 /* The composite's formula, without a record of its parts. */
@@ -82,8 +90,10 @@ static bool compute(trn__call *k, const trn__op_info *info,
                     const trn__desc *desc)
 {
     trn__operands operands;
-    if (info->view != NULL)
-        return make_view(k, info, desc);
+    if (info->view != NULL) {
+        k->out = trn__make_view(k, info, desc);
+        return k->out != NULL;
+    }
     if (info->writes == 0) {
         k->out = trn__tensor_new(k->c, info->name, desc);
         if (k->out == NULL)
@@ -115,9 +125,13 @@ trn_tensor *trn__apply(trn__call *k)
     const trn__op_info *info = &trn__ops[k->op];
     trn__desc desc;
     k->out = NULL;
-    if (trn__check_inputs(k) != TRN_OK || !info->infer(k, &desc))
+    if (trn__check_inputs(k) != TRN_OK)
         return NULL;
-    bool record = wants_record(k, info);
+    if (trn__capture_on(k->c))
+        return trn__trace_op(k, info);
+    if (!info->infer(k, &desc))
+        return NULL;
+    bool record = trn__wants_record(k, info);
     if (!compute(k, info, &desc))
         return NULL;
     if (info->writes != 0)
@@ -146,6 +160,8 @@ trn__call trn__call_of(uint32_t op, trn_tensor *x, trn_tensor *y,
     k.attrs_size = attrs_size;
     k.key = k.draw = 0;
     k.counted = false;
+    k.sourced = false;
+    k.draw_no = -1;
     return k;
 }
 

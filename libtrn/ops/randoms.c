@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/philox.h"
+#include "libtrn/ops/capture.h"
 #include "libtrn/ops/op_table.h"
 #include "libtrn/ops/randoms.h"
 
@@ -182,6 +183,9 @@ static trn_tensor *dropout_again(trn_tensor *x, const trn__call *k)
     again.values[0] = k->values[0];
     again.key = k->key;
     again.draw = k->draw;
+    again.scalar[0] = k->scalar[0];
+    again.draw_no = k->draw_no;
+    again.sourced = trn__capture_on(k->c);
     return trn__apply(&again);
 }
 
@@ -208,6 +212,8 @@ trn_tensor *trn__decompose_dropout(const trn__call *k)
     uniform.c = k->c;
     uniform.key = k->key;
     uniform.draw = k->draw;
+    uniform.draw_no = k->draw_no;
+    uniform.sourced = trn__capture_on(k->c);
     trn_tensor *u = trn__apply(&uniform);
     trn_tensor *y =
         trn_where(trn_greater(p, u), trn__zeros_like(x), trn_mul(x, scale));

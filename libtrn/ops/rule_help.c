@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "libtrn/ops/capture.h"
 #include "libtrn/ops/op_table.h"
 
 bool trn__want_float(const trn__call *k, int i)
@@ -67,15 +68,32 @@ trn_tensor *trn__down(trn_tensor *x, uint32_t dtype)
     return trn_cast(x, (trn_dtype)dtype);
 }
 
+/* A VALUE attribute of call k as that of call `to`, from the same source. */
+static void take_value(const trn__call *k, int i, trn__call *to)
+{
+    to->values[0] = k->values[i];
+    to->scalar[0] = k->scalar[i];
+    to->sourced = trn__capture_on(k->c);
+}
+
 trn_tensor *trn__value(const trn__call *k, int i, const trn_tensor *x)
 {
-    uint32_t dtype = trn__compute_dtype(x->arg.dtype);
-    return trn_full(k->c, (trn_dtype)dtype, 0, NULL, k->values[i]);
+    trn_full_attrs at;
+    memset(&at, 0, sizeof at);
+    at.dtype = (int32_t)trn__compute_dtype(x->arg.dtype);
+    trn__call full = trn__call_of(TRN_OP_full, NULL, NULL, &at, sizeof at);
+    full.c = k->c;
+    take_value(k, i, &full);
+    return trn__apply(&full);
 }
 
 trn_tensor *trn__mul_value(trn_tensor *x, const trn__call *k, int i)
 {
-    return trn_mul_scalar(x, k->values[i]);
+    static const trn_scalar_attrs none;
+    trn__call mul = trn__call_of(TRN_OP_mul_scalar, x, NULL, &none,
+                                 sizeof none);
+    take_value(k, i, &mul);
+    return trn__apply(&mul);
 }
 
 bool trn__grad_mode(trn_context *c, bool on)

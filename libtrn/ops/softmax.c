@@ -81,15 +81,21 @@ static trn_tensor *log_softmax_of(trn_tensor *x, int axis)
 trn_tensor *trn__decompose_softmax(const trn__call *k)
 {
     const trn_axis_attrs *at = k->attrs;
-    trn_tensor *y = softmax_of(trn__up(k->in[0]), at->axis);
-    return trn__down(y == k->in[0] ? trn_copy(y) : y, k->in[0]->arg.dtype);
+    trn_tensor *x = k->in[0];
+    trn_tensor *y = softmax_of(trn__up(x), at->axis);
+    if (y == NULL)
+        return NULL;
+    return trn__down(y == x ? trn_copy(y) : y, x->arg.dtype);
 }
 
 trn_tensor *trn__decompose_log_softmax(const trn__call *k)
 {
     const trn_axis_attrs *at = k->attrs;
-    trn_tensor *y = log_softmax_of(trn__up(k->in[0]), at->axis);
-    return trn__down(y == k->in[0] ? trn_copy(y) : y, k->in[0]->arg.dtype);
+    trn_tensor *x = k->in[0];
+    trn_tensor *y = log_softmax_of(trn__up(x), at->axis);
+    if (y == NULL)
+        return NULL;
+    return trn__down(y == x ? trn_copy(y) : y, x->arg.dtype);
 }
 
 void trn__grad_softmax(const trn__call *k, trn_tensor *g, trn_tensor **gin)

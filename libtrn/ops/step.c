@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "libtrn/ops/capture.h"
+#include "libtrn/ops/flight.h"
 #include "libtrn/ops/step.h"
 #include "trn/step.h"
 
@@ -15,26 +17,13 @@ typedef struct waiting {
     uint64_t attrs[TRN__MAX_ATTRS / 8];
 } waiting;
 
-/* The bytes of a storage before the step's first write to it. */
-typedef struct saved_bytes {
-    struct saved_bytes *next;
-    trn__storage *storage;
-    uint64_t version;
-    void *bytes;
-} saved_bytes;
-
-/* A tensor's accumulated gradient before the step. */
-typedef struct saved_grad {
-    struct saved_grad *next;
-    trn_tensor *tensor, *grad;
-} saved_grad;
-
 typedef struct trn__step {
     waiting *first, *last;
-    saved_bytes *bytes;
-    saved_grad *grads;
+    trn__journal *journal; /* of the open step */
     int64_t index;
     trn_tensor *loss;
+    trn_tensor **outliving; /* of the open step, recorded in it */
+    int32_t n_outliving, room_outliving;
     bool running; /* updates are being run: their own reads do not settle */
 } trn__step;
 
@@ -77,29 +66,7 @@ static trn_status save_bytes(trn_context *c, trn__storage *s)
     trn__tensors *ts = c->tensors;
     if (!ts->in_step || s->saved || s->step == ts->step_serial)
         return TRN_OK;
-    saved_bytes *b = trn__alloc(c, sizeof *b);
-    void *bytes = trn__alloc(c, (size_t)s->bytes);
-    if (b == NULL || bytes == NULL) {
-        trn__free(c, b);
-        trn__free(c, bytes);
-        return trn__fail_memory(c, "a write in a step", s->bytes);
-    }
-    trn_status status = trn__storage_read(s, 0, bytes, s->bytes);
-    if (status != TRN_OK) {
-        trn__free(c, b);
-        trn__free(c, bytes);
-        return status;
-    }
-    *b = (saved_bytes){
-        .next = c->step->bytes,
-        .storage = s,
-        .version = s->version,
-        .bytes = bytes,
-    };
-    trn__storage_ref(s);
-    s->saved = true;
-    c->step->bytes = b;
-    return TRN_OK;
+    return trn__journal_bytes(c, c->step->journal, s);
 }
 
 /* Updates at the end of a step cannot fail any more: no copy is needed. */
@@ -108,7 +75,7 @@ static trn_status before_write(trn_context *c, trn__storage *s)
     return c->step->running ? TRN_OK : save_bytes(c, s);
 }
 
-static trn_status settle(trn_context *c)
+static trn_status settle_updates(trn_context *c)
 {
     trn__step *s = c->step;
     if (s == NULL || s->running || s->first == NULL)
@@ -123,6 +90,65 @@ static trn_status settle(trn_context *c)
     return run_waiting(c);
 }
 
+static trn_status settle(trn_context *c, trn_tensor *t)
+{
+    return c->capture != NULL ? trn__capture_settle(c, t) : settle_updates(c);
+}
+
+trn_status trn__step_history(trn_tensor *t)
+{
+    trn_context *c = t->c;
+    trn__step *s = c->step;
+    if (!c->tensors->in_step)
+        return TRN_OK;
+    void *list = s->outliving;
+    TRN_TRY(trn__grow(c, &list, &s->room_outliving, s->n_outliving + 1,
+                      sizeof *s->outliving));
+    s->outliving = list;
+    s->outliving[s->n_outliving++] = trn__ref(t);
+    return TRN_OK;
+}
+
+/* The history of what a step made ends with it, on every device alike. */
+static void end_histories(trn_context *c)
+{
+    trn__step *s = c->step;
+    while (s->n_outliving > 0) {
+        trn_tensor *t = s->outliving[--s->n_outliving];
+        struct trn__record *record = t->record;
+        t->record = NULL;
+        t->traced_grad = false;
+        if (record != NULL)
+            trn__record_unref(c, record);
+        trn__unref(t);
+    }
+}
+
+static trn_status hold(trn_tensor *t, int32_t by)
+{
+    t->holds += by;
+    if (by > 0 && (t->record != NULL || t->traced_grad))
+        TRN_TRY(trn__step_history(t));
+    return by > 0 ? trn__trace_mark(t) : TRN_OK;
+}
+
+/* A write of host data takes its place among the calls of a captured step. */
+static bool traces(trn_context *c)
+{
+    return c->tensors->in_step && trn__capture_on(c);
+}
+
+/* Host data may go to a leaf whose gradient is wanted, as where ops run at
+ * once. */
+static trn_status assign_data(trn_tensor *x, trn_tensor *y)
+{
+    trn_context *c = x->c;
+    bool mode = trn__grad_mode(c, false);
+    trn_status status = y == NULL ? c->status : trn_assign(x, y);
+    trn__grad_mode(c, mode);
+    return status;
+}
+
 static trn_status step_open(trn_context *c)
 {
     c->step = trn__alloc_zeroed(c, sizeof *c->step);
@@ -130,6 +156,9 @@ static trn_status step_open(trn_context *c)
         return trn__fail_memory(c, "trn_open", sizeof *c->step);
     c->tensors->settle = settle;
     c->tensors->before_write = before_write;
+    c->tensors->hold = hold;
+    c->tensors->traces = traces;
+    c->tensors->assign = assign_data;
     return TRN_OK;
 }
 
@@ -137,7 +166,7 @@ trn_status trn__defer_update(trn__call *k)
 {
     trn_context *c = k->c;
     const trn__op_info *info = &trn__ops[k->op];
-    if (!c->tensors->in_step)
+    if (!c->tensors->in_step || trn__capture_on(c))
         return trn__apply(k) == NULL ? c->status : TRN_OK;
     waiting *w = trn__alloc(c, sizeof *w);
     if (w == NULL)
@@ -164,23 +193,19 @@ trn_status trn__defer_update(trn__call *k)
 trn_status trn__set_grad(trn_tensor *t, trn_tensor *grad)
 {
     trn_context *c = t->c;
-    if (!c->tensors->in_step) {
-        trn_tensor *old = t->grad;
-        t->grad = grad;
-        trn__unref(old);
-        return TRN_OK;
-    }
-    saved_grad *g = trn__alloc(c, sizeof *g);
-    if (g == NULL) {
+    trn_tensor *old = t->grad;
+    if (grad != NULL && hold(grad, 1) != TRN_OK) {
         trn__unref(grad);
-        return trn__fail_memory(c, "a gradient", sizeof *g);
+        return c->status;
     }
-    *g = (saved_grad){
-        .next = c->step->grads,
-        .tensor = trn__ref(t),
-        .grad = t->grad, /* its reference moves here */
-    };
-    c->step->grads = g;
+    if (!c->tensors->in_step) {
+        trn__unref(old);
+    } else if (trn__journal_grad(c, c->step->journal, t, old) != TRN_OK) {
+        trn__unref(grad);
+        return c->status;
+    }
+    if (old != NULL)
+        hold(old, -1);
     t->grad = grad;
     return TRN_OK;
 }
@@ -191,38 +216,19 @@ void trn__step_set_loss(trn_context *c, trn_tensor *root)
     trn_tensor *value = trn__own_tensor(trn__tensor_alias(root));
     if (value == NULL)
         return;
-    trn_tensor *old = c->step->loss;
-    c->step->loss = value;
-    trn__unref(old);
+    hold(value, 1);
+    trn_tensor *old = trn__step_put_loss(c, value);
+    if (c->step->journal != NULL)
+        trn__journal_loss(c->step->journal, old);
+    else
+        trn__unref(old);
 }
 
-/* Newest first, so that what was there before the step comes last. */
-static void end_journal(trn_context *c, bool undo)
+trn_tensor *trn__step_put_loss(trn_context *c, trn_tensor *loss)
 {
-    trn__step *s = c->step;
-    while (s->grads != NULL) {
-        saved_grad *g = s->grads;
-        s->grads = g->next;
-        if (undo) {
-            trn_tensor *newer = g->tensor->grad;
-            g->tensor->grad = g->grad;
-            g->grad = newer;
-        }
-        trn__unref(g->grad);
-        trn__unref(g->tensor);
-        trn__free(c, g);
-    }
-    while (s->bytes != NULL) {
-        saved_bytes *b = s->bytes;
-        s->bytes = b->next;
-        if (undo && b->storage->bytes > 0)
-            c->backend->write(c->device, b->storage->buffer, 0, b->bytes,
-                              b->storage->bytes);
-        b->storage->saved = false;
-        trn__storage_unref(b->storage);
-        trn__free(c, b->bytes);
-        trn__free(c, b);
-    }
+    trn_tensor *old = c->step->loss;
+    c->step->loss = loss;
+    return old;
 }
 
 static void drop_all_waiting(trn_context *c)
@@ -241,8 +247,10 @@ static void step_close(trn_context *c)
     if (c->step == NULL)
         return;
     drop_all_waiting(c);
-    end_journal(c, false);
+    trn__journal_drop(c, c->step->journal);
     trn__unref(c->step->loss);
+    end_histories(c);
+    trn__free(c, c->step->outliving);
     trn__free(c, c->step);
     c->step = NULL;
 }
@@ -252,6 +260,15 @@ const trn__layer trn__step_layer = {
     .close = step_close,
 };
 
+/* A step that could not begin. */
+static void leave_step(trn_context *c, trn__journal *journal)
+{
+    c->step->journal = NULL;
+    trn__journal_drop(c, journal);
+    c->tensors->in_step = false;
+    c->tensors->scope = &c->tensors->base;
+}
+
 trn_status trn_step_begin(trn_context *c)
 {
     TRN_TRY(trn__pending(c));
@@ -259,11 +276,34 @@ trn_status trn_step_begin(trn_context *c)
         return trn__fail(c, TRN_ERR_STATE,
                          "trn_step_begin: a step is open; expected "
                          "trn_step_end() first");
+    TRN_TRY(trn__capture_flush(c));
+    trn__journal *journal = trn__journal_new(c);
+    if (journal == NULL)
+        return c->status;
+    if (trn__journal_counters(c, journal) != TRN_OK) {
+        trn__journal_drop(c, journal);
+        return c->status;
+    }
+    c->step->journal = journal;
     c->tensors->in_step = true;
     c->tensors->scope = &c->tensors->step;
     c->tensors->step_serial++;
     trn__counters_begin(c);
-    return TRN_OK;
+    if (trn__capture_begin(c) != TRN_OK)
+        leave_step(c, journal);
+    return c->status;
+}
+
+/* The step's work, if nothing has failed so far. */
+static trn_status run_step(trn_context *c)
+{
+    if (c->status == TRN_OK)
+        trn__journal_new_counters(c, c->step->journal);
+    if (c->status == TRN_OK && trn__capture_on(c))
+        trn__capture_run(c);
+    else if (c->status == TRN_OK)
+        run_waiting(c);
+    return c->status;
 }
 
 trn_status trn_step_end(trn_context *c)
@@ -276,21 +316,39 @@ trn_status trn_step_end(trn_context *c)
                    : trn__fail(c, TRN_ERR_STATE,
                                "trn_step_end: no step is open; expected "
                                "trn_step_begin() first");
-    if (c->status == TRN_OK)
-        run_waiting(c);
-    bool failed = c->status != TRN_OK;
+    bool failed = run_step(c) != TRN_OK;
+    trn__step *s = c->step;
+    trn__journal *journal = s->journal;
+    s->journal = NULL;
     drop_all_waiting(c);
-    end_journal(c, failed);
     if (failed) {
         trn__counters_rollback(c);
+        trn__journal_abandon(c, journal);
+        trn__flights_undo(c);
     } else {
         trn__counters_commit(c);
-        c->step->index++;
+        s->index++;
+        if (!trn__flight_seal(c, journal))
+            trn__journal_drop(c, journal);
     }
+    end_histories(c);
+    trn__capture_end(c);
     c->tensors->in_step = false;
     c->tensors->scope = &c->tensors->base;
     trn__step_ring_clear(c);
     return c->status;
+}
+
+void trn__step_uncount(trn_context *c)
+{
+    c->step->index--;
+}
+
+trn_status trn_sync(trn_context *c)
+{
+    TRN_TRY(trn__pending(c));
+    TRN_TRY(trn__capture_flush(c));
+    return trn__flights_finish(c);
 }
 
 int64_t trn_step_index(const trn_context *c)
@@ -306,5 +364,7 @@ double trn_step_loss(trn_context *c)
     if (trn__numel(loss->arg.rank, loss->arg.shape) == 0)
         return (double)NAN;
     double value = 0.0;
+    if (settle(c, loss) != TRN_OK)
+        return (double)NAN;
     return trn__first_element(loss, &value) == TRN_OK ? value : (double)NAN;
 }

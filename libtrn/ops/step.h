@@ -22,6 +22,34 @@ trn_status trn__defer_update(trn__call *k);
  * fails.  Takes over the caller's reference to grad. */
 trn_status trn__set_grad(trn_tensor *t, trn_tensor *grad);
 
+/* ---- the journal of a step (journal.c) ---- */
+
+typedef struct trn__journal trn__journal;
+trn__journal *trn__journal_new(trn_context *c);
+/* Keeps the counters' values; s's bytes; t's gradient so far, with the caller's
+ * reference. */
+trn_status trn__journal_counters(trn_context *c, trn__journal *j);
+/* And those of the counters that were made in the step: modules make their
+ * generators when they are first used. */
+trn_status trn__journal_new_counters(trn_context *c, trn__journal *j);
+trn_status trn__journal_bytes(trn_context *c, trn__journal *j,
+                              trn__storage *s);
+trn_status trn__journal_grad(trn_context *c, trn__journal *j, trn_tensor *t,
+                             trn_tensor *old);
+/* Keeps the loss of the last step; takes over the caller's reference. */
+void trn__journal_loss(trn__journal *j, trn_tensor *old);
+/* Ends a journal (NULL is allowed): nothing is put back; everything is, and the
+ * step counts no more; everything is, of a step that had not counted. */
+void trn__journal_drop(trn_context *c, trn__journal *j);
+void trn__journal_undo(trn_context *c, trn__journal *j);
+void trn__journal_abandon(trn_context *c, trn__journal *j);
+void trn__step_uncount(trn_context *c);
+/* Makes `loss` the last root; gives the one so far, with its reference. */
+trn_tensor *trn__step_put_loss(trn_context *c, trn_tensor *loss);
+
+/* t outlives the open step: what was recorded of it does not. */
+trn_status trn__step_history(trn_tensor *t);
+
 /* Remembers the root of a backward walk for trn_step_loss. */
 void trn__step_set_loss(trn_context *c, trn_tensor *root);
 

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "libtrn/ops/capture.h"
 #include "libtrn/ops/op_table.h"
 #include "libtrn/ops/step.h"
 
@@ -62,13 +63,74 @@ static trn_status check_history(trn_tensor *x, const trn_tensor *y)
                          "assign: %s is a leaf whose gradient is wanted; "
                          "expected trn_no_grad_begin() before it is written",
                          trn__describe(&x->arg).s);
-    if (recording && (x->record != NULL || trn__needs_grad(y)) &&
+    if (recording && (x->record != NULL || x->traced_grad || trn__needs_grad(y)) &&
         x->storage->refs > 1)
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s shares memory with other tensors while "
                          "gradients are recorded; expected trn_copy() of it",
                          trn__describe(&x->arg).s);
     return TRN_OK;
+}
+
+/* base's value with y where its view `x` looks, by the view's inverse. */
+static trn_tensor *put_slice(trn_tensor *base, const trn_slice_attrs *at,
+                             trn_tensor *y)
+{
+    int64_t size = base->arg.shape[at->axis], n = y->arg.shape[at->axis];
+    int64_t interior = n > 1 ? at->step - 1 : 0;
+    int64_t after = size - at->start - n - (n - 1) * interior;
+    if (n == 0)
+        return base;
+    trn_tensor *one = trn_full(y->c, TRN_BOOL, 0, NULL, 1.0);
+    one = trn__expanded(one, (int)y->arg.rank, y->arg.shape);
+    trn_tensor *here = trn_pad(one, at->axis, at->start, after, interior);
+    trn_tensor *wide = trn_pad(y, at->axis, at->start, after, interior);
+    return trn_where(here, wide, base);
+}
+
+static trn_tensor *put_back(const trn__view *view, trn_tensor *y)
+{
+    trn_tensor *base = view->base;
+    union {
+        const uint64_t *words;
+        const trn_perm_attrs *perm;
+        const trn_slice_attrs *slice;
+    } at = {.words = view->attrs};
+    int inverse[TRN_MAX_RANK] = {0};
+    switch (view->op) {
+    case 0:
+        return y;
+    case TRN_OP_reshape:
+        return trn_reshape(y, (int)base->arg.rank, base->arg.shape);
+    case TRN_OP_permute:
+        for (int d = 0; d < at.perm->perm.rank; d++)
+            inverse[at.perm->perm.axis[d]] = d;
+        return trn_permute(y, inverse);
+    case TRN_OP_slice:
+        return put_slice(base, at.slice, y);
+    default: /* expand; of axes of size 1 only, else elements share memory */
+        if (trn__numel(y->arg.rank, y->arg.shape) == 0)
+            return base;
+        return trn_reshape(y, (int)base->arg.rank, base->arg.shape);
+    }
+}
+
+/* In a captured step a write to a view is a new value of what it looks at. */
+static trn_status assign_traced(trn_tensor *x, trn_tensor *y)
+{
+    trn_context *c = x->c;
+    trn__scope scope;
+    trn__scope_enter(c, &scope);
+    y = trn__expanded(y, (int)x->arg.rank, x->arg.shape);
+    for (; x->view != NULL && y != NULL; x = x->view->base)
+        y = put_back(x->view, y);
+    if (y != NULL)
+        y = trn__expanded(y, (int)x->arg.rank, x->arg.shape);
+    trn__call k = trn__call_of(TRN_OP_assign, x, y, NULL, 0);
+    if (y != NULL)
+        trn__apply(&k);
+    trn__scope_leave(c, &scope, NULL);
+    return c->status;
 }
 
 static trn_status check_assign(trn_tensor *x, trn_tensor *y)
@@ -105,13 +167,26 @@ static trn_status write_over(trn__call *k, trn_tensor *x)
     trn_context *c = k->c;
     struct trn__record *old = x->record;
     k->in[1] = trn__expanded(k->in[1], (int)x->arg.rank, x->arg.shape);
-    if (trn__apply(k) == NULL)
+    if (x->view != NULL && trn__capture_on(c)) {
+        bool mode = trn__grad_mode(c, false);
+        c->capture->through_view = true;
+        trn_status status = assign_traced(x, k->in[1]);
+        c->capture->through_view = false;
+        trn__grad_mode(c, mode);
+        TRN_TRY(status);
+    } else if (trn__apply(k) == NULL) {
         return c->status;
+    }
     x->record = NULL;
+    x->traced_grad = false;
     if (!c->tape->off && trn__needs_grad(k->in[1]) &&
         trn__is_float(x->arg.dtype)) {
         k->out = x;
-        trn__tape_record(k, trn__ops[TRN_OP_assign].saves);
+        if (c->capture != NULL && c->capture->matching)
+            x->traced_grad = true;
+        else
+            trn__tape_record(k, trn__ops[TRN_OP_assign].saves);
+        trn__step_history(x);
     }
     if (old != NULL)
         trn__record_unref(c, old);

@@ -183,7 +183,7 @@ void trn__view_permute(const trn__call *k, trn_arg *out)
 void trn__grad_permute(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     const trn_perm_attrs *at = k->attrs;
-    int inverse[TRN_MAX_RANK];
+    int inverse[TRN_MAX_RANK] = {0};
     for (int d = 0; d < at->perm.rank; d++)
         inverse[at->perm.axis[d]] = d;
     gin[0] = trn_permute(g, inverse);

@@ -38,6 +38,7 @@ trn_status trn__check_option(trn_context *c, const char *what, const char *name,
 /* Zeros like each parameter, which live as long as the optimizer. */
 static trn_status make_states(trn_optim *o, int s)
 {
+    TRN_ASSERT(o->parameters != NULL);
     o->states[s] = trn__alloc_zeroed(o->c, (size_t)o->n * sizeof(trn_tensor *));
     if (o->states[s] == NULL)
         return trn__fail_memory(o->c, o->kind->name,
@@ -127,7 +128,7 @@ static trn_status update(trn_optim *o, int64_t i)
     trn_tensor *p = o->parameters[i];
     trn__call k = {.c = o->c};
     if (p->storage->deferred) /* two updates of it in a step: in turn */
-        TRN_TRY(o->c->tensors->settle(o->c));
+        TRN_TRY(o->c->tensors->settle(o->c, p));
     k.in[0] = p;
     k.in[1] = p->grad;
     for (int s = 0; s < o->kind->n_states; s++)
@@ -269,10 +270,7 @@ static trn_status scale_gradients(trn_optim *o, trn_tensor *factor)
     }
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
         if (scaled[i] != NULL)
-            trn__set_grad(o->parameters[i],
-                          trn__ref(trn__own_tensor(scaled[i])));
-        if (scaled[i] != NULL)
-            trn__unref(scaled[i]); /* the scope's reference */
+            trn__set_grad(o->parameters[i], trn__ref(scaled[i]));
     }
     trn__free(c, scaled);
     return c->status;

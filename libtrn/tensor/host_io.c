@@ -15,7 +15,12 @@ trn_status trn__storage_read(trn__storage *s, uint64_t offset, void *data,
     trn_context *c = s->c;
     if (bytes == 0)
         return TRN_OK;
-    if (c->backend->read(c->device, s->buffer, offset, data, bytes) != TRN_OK)
+    trn_buffer *from = s->peek != NULL ? s->peek : s->buffer;
+    if (from == NULL)
+        return trn__fail(c, TRN_ERR_STALE,
+                         "read: a tensor is used after its step ended; "
+                         "expected trn_keep() before trn_step_end()");
+    if (c->backend->read(c->device, from, offset, data, bytes) != TRN_OK)
         return trn__fail(c, TRN_ERR_DEVICE,
                          "read: device %s could not read %llu bytes",
                          c->backend->name, (unsigned long long)bytes);
@@ -28,6 +33,10 @@ trn_status trn__storage_write(trn__storage *s, uint64_t offset,
     trn_context *c = s->c;
     if (bytes == 0)
         return TRN_OK;
+    if (s->buffer == NULL)
+        return trn__fail(c, TRN_ERR_STALE,
+                         "write: a tensor is used after its step ended; "
+                         "expected trn_keep() before trn_step_end()");
     if (c->backend->write(c->device, s->buffer, offset, data, bytes) != TRN_OK)
         return trn__fail(c, TRN_ERR_DEVICE,
                          "write: device %s could not write %llu bytes",
@@ -98,12 +107,13 @@ static trn_status check_io(trn_tensor *t, const char *what, const void *data,
         return trn__fail(c, TRN_ERR_ARG,
                          "%s: data is NULL; expected %llu bytes", what,
                          (unsigned long long)bytes);
-    return c->tensors->settle(c);
+    return TRN_OK;
 }
 
 trn_status trn_tensor_read(trn_tensor *t, void *data, size_t bytes)
 {
     TRN_TRY(check_io(t, "trn_tensor_read", data, bytes));
+    TRN_TRY(t->c->tensors->settle(t->c, t));
     size_t element = trn_dtype_size((trn_dtype)t->arg.dtype);
     if (bytes == 0)
         return TRN_OK;
@@ -124,7 +134,7 @@ trn_status trn_tensor_write(trn_tensor *t, const void *data, size_t bytes)
                          "trn_tensor_write: %s wraps the caller's memory; "
                          "expected a tensor of the library's own",
                          trn__describe(&t->arg).s);
-    if (t->record != NULL)
+    if (t->record != NULL || t->traced_grad)
         return trn__fail(c, TRN_ERR_STATE,
                          "trn_tensor_write: a gradient is recorded for %s; "
                          "expected a tensor that was not computed from "
@@ -137,6 +147,13 @@ trn_status trn_tensor_write(trn_tensor *t, const void *data, size_t bytes)
                          trn__describe(&t->arg).s);
     if (bytes == 0)
         return TRN_OK;
+    if (c->tensors->traces(c)) /* part of the step, in its place */
+        return c->tensors->assign(
+            t, trn_tensor_from(c, (trn_dtype)t->arg.dtype, (int)t->arg.rank,
+                               t->arg.shape, data));
+    if (bytes == s->bytes)
+        s->lost = false; /* all of it is new */
+    TRN_TRY(c->tensors->settle(c, t));
     TRN_TRY(c->tensors->before_write(c, s));
     s->version++;
     if (!trn__is_contiguous(&t->arg)) {
@@ -231,7 +248,8 @@ trn_tensor *trn_tensor_wrap(trn_context *c, trn_dtype dtype, int rank,
 const void *trn_tensor_map(trn_tensor *t)
 {
     size_t bytes = t == NULL ? 0 : tensor_bytes(t);
-    if (check_io(t, "trn_tensor_map", t, bytes) != TRN_OK)
+    if (check_io(t, "trn_tensor_map", t, bytes) != TRN_OK ||
+        t->c->tensors->settle(t->c, t) != TRN_OK)
         return NULL;
     trn_context *c = t->c;
     size_t element = trn_dtype_size((trn_dtype)t->arg.dtype);
@@ -243,7 +261,7 @@ const void *trn_tensor_map(trn_tensor *t)
         return NULL;
     }
     if ((c->backend->caps & TRN_CAP_HOST_MEMORY) && bytes > 0 &&
-        trn__is_contiguous(&t->arg)) {
+        trn__is_contiguous(&t->arg) && t->storage->peek == NULL) {
         t->map = (char *)t->arg.buffer + (size_t)t->arg.offset * element;
         return t->map;
     }

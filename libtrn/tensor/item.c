@@ -81,7 +81,7 @@ double trn_tensor_item(trn_tensor *t)
     double value = (double)NAN;
     if (t == NULL || trn__pending(t->c) != TRN_OK ||
         trn__check_tensor(t->c, "trn_tensor_item", t) != TRN_OK ||
-        t->c->tensors->settle(t->c) != TRN_OK)
+        t->c->tensors->settle(t->c, t) != TRN_OK)
         return value;
     if (trn__numel(t->arg.rank, t->arg.shape) != 1) {
         trn__fail(t->c, TRN_ERR_SHAPE,

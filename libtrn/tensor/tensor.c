@@ -244,6 +244,42 @@ trn_tensor *trn__tensor_new(trn_context *c, const char *what,
     return t;
 }
 
+trn_tensor *trn__tensor_lazy(trn_context *c, const trn__desc *desc)
+{
+    uint64_t bytes = (uint64_t)trn__numel(desc->rank, desc->shape) *
+                     trn_dtype_size((trn_dtype)desc->dtype);
+    trn__storage *s = storage_new(c, "a tensor", bytes);
+    if (s == NULL)
+        return NULL;
+    trn_tensor *t = tensor_init(c, desc);
+    if (t == NULL) {
+        trn__storage_unref(s);
+        trn__fail_memory(c, "a tensor", sizeof *t);
+        return NULL;
+    }
+    t->storage = s;
+    return t;
+}
+
+trn_tensor *trn__detach_from_scope(trn_tensor *t)
+{
+    if (t != NULL && t->ring != NULL)
+        ring_remove(t);
+    return t;
+}
+
+/* Contexts that capture make a view again from what it is a view of. */
+static bool remember_base(trn_tensor *a, trn_tensor *base)
+{
+    if (!a->c->tensors->keep_views)
+        return true;
+    a->view = trn__alloc_zeroed(a->c, sizeof *a->view);
+    if (a->view == NULL)
+        return false;
+    a->view->base = trn__ref(base);
+    return true;
+}
+
 trn_tensor *trn__tensor_alias(trn_tensor *t)
 {
     trn__desc desc = {.dtype = t->arg.dtype, .rank = t->arg.rank};
@@ -255,6 +291,11 @@ trn_tensor *trn__tensor_alias(trn_tensor *t)
     a->storage = t->storage;
     if (a->storage != NULL)
         a->storage->refs++;
+    if (!remember_base(a, t)) {
+        trn__unref(a);
+        trn__fail_memory(t->c, "a view", sizeof *a->view);
+        return NULL;
+    }
     trn__scope_add(t->c, a);
     return a;
 }
@@ -265,15 +306,21 @@ trn_tensor *trn__ref(trn_tensor *t)
     return t;
 }
 
-void trn__unref(trn_tensor *t)
+/* Frees t, whose last reference is gone; gives back what it was a view of,
+ * with the reference that t held. */
+static trn_tensor *tensor_free(trn_tensor *t)
 {
-    if (t == NULL || --t->refs > 0)
-        return;
     trn_context *c = t->c;
+    trn_tensor *base = NULL;
     if (t->ring != NULL)
         ring_remove(t);
     if (t->map_owned)
         trn__free(c, t->map);
+    if (t->view != NULL) {
+        base = t->view->base;
+        trn__free(c, t->view);
+        t->view = NULL;
+    }
     trn_tensor *grad = t->grad;
     struct trn__record *record = t->record;
     t->grad = NULL;
@@ -285,6 +332,13 @@ void trn__unref(trn_tensor *t)
     trn__unref(grad);
     if (record != NULL)
         c->tensors->release_record(c, record);
+    return base;
+}
+
+void trn__unref(trn_tensor *t)
+{
+    while (t != NULL && --t->refs == 0)
+        t = tensor_free(t); /* a chain of views ends in a loop */
 }
 
 trn_tensor *trn__own_tensor(trn_tensor *t)
@@ -296,6 +350,7 @@ trn_tensor *trn__own_tensor(trn_tensor *t)
 
 void trn__adopt_tensor(trn_tensor *t)
 {
+    t->c->tensors->hold(t, 1);
     if (t->ring == NULL) {
         trn__ref(t);
     } else if (t->user_refs == 0) {
@@ -332,7 +387,10 @@ trn_tensor *trn_keep(trn_tensor *t)
     if (t->ring == &c->tensors->step) {
         ring_remove(t);
         ring_add(&c->tensors->base, t);
+    } else if (t->owner != NULL && t->ring == NULL) { /* a captured step's */
+        ring_add(&c->tensors->base, trn__ref(t));
     }
+    c->tensors->hold(t, 1);
     return t;
 }
 
@@ -344,6 +402,7 @@ trn_tensor *trn_tensor_retain(trn_tensor *t)
         ring_add(&t->c->tensors->base, t);
     else
         t->user_refs++;
+    t->c->tensors->hold(t, 1);
     return trn__ref(t);
 }
 

@@ -24,7 +24,23 @@ typedef struct trn__storage {
     void *release_user;
     void *release_data;
     struct trn__storage *next_free;
+    /* while steps are captured (libtrn/ops/trace.h) */
+    uint64_t trace_step;   /* the last captured step that touched it, */
+    int32_t trace_slot;    /* the value it has there now, */
+    int32_t trace_writes;  /* after that many writes, */
+    int32_t trace_input;   /* and the input it is bound as; -1: made there */
+    int32_t trace_ahead;   /* writes that a rebuilt tape has yet to reach */
+    trn_buffer *peek;      /* its value in the open step, read early */
+    bool lost;             /* its value was lost with a failed step */
 } trn__storage;
+
+/* What a view was made of, so that it can be made again. */
+typedef struct trn__view {
+    struct trn_tensor *base;
+    uint32_t op; /* 0: the same elements */
+    uint32_t attrs_size;
+    uint64_t attrs[12];
+} trn__view;
 
 /* A ring of tensors: those of the step, those of the context. */
 typedef struct trn__ring {
@@ -45,6 +61,15 @@ struct trn_tensor {
     int32_t user_refs;  /* of those, given out by trn_tensor_retain */
     uint64_t walk;      /* the last backward walk that met this leaf, */
     int64_t slot;       /* and its place in that walk's list */
+    trn__view *view;       /* contexts that capture; else NULL */
+    uint64_t trace_step;   /* as in the storage */
+    int32_t trace_slot, trace_writes;
+    struct trn__trace *owner; /* of which trace this is a prepared result, */
+    int32_t owner_entry;      /* and of which entry */
+    uint64_t mark_step; /* the step that marked it, as number `mark` */
+    int32_t mark;
+    int32_t holds; /* who outside of the step has a use for it */
+    bool traced_grad; /* needs a gradient, by a matched call */
     bool requires_grad; /* asked for by the user; a leaf */
     bool map_owned;     /* map is a copy */
     bool stale;         /* check builds: freed, memory kept for detection */
@@ -60,8 +85,14 @@ typedef struct trn__tensors {
     int64_t n_free;
     trn__storage *free_storages;
     /* from upper folders: drop a record; make storage's bytes current */
+    bool keep_views; /* views remember what they were made of */
     void (*release_record)(trn_context *c, struct trn__record *record);
-    trn_status (*settle)(trn_context *c);
+    trn_status (*settle)(trn_context *c, struct trn_tensor *t);
+    /* t has one more (1) or one fewer (-1) use outside of the step */
+    trn_status (*hold)(struct trn_tensor *t, int32_t by);
+    /* are calls traced?  then a write of host data is an assign */
+    bool (*traces)(trn_context *c);
+    trn_status (*assign)(struct trn_tensor *x, struct trn_tensor *y);
     trn_status (*before_write)(trn_context *c, trn__storage *s);
 } trn__tensors;
 
@@ -108,6 +139,12 @@ trn_tensor *trn__tensor_new(trn_context *c, const char *what,
 /* A tensor that shares t's storage; its shape and strides are the caller's to
  * change.  In the current scope.  NULL with the error raised. */
 trn_tensor *trn__tensor_alias(trn_tensor *t);
+/* A tensor whose memory comes later, in no scope; refs 1. */
+trn_tensor *trn__tensor_lazy(trn_context *c, const trn__desc *desc);
+/* Takes t out of its scope with that scope's reference; NULL is allowed. */
+trn_tensor *trn__detach_from_scope(trn_tensor *t);
+/* Gives a lazy tensor memory. */
+trn_status trn__tensor_fill_in(trn_tensor *t);
 /* A shape without data, in no scope; refs 1. */
 trn_tensor *trn__tensor_ghost(trn_context *c, const trn__desc *desc);
 /* References inside the library. */
@@ -136,7 +173,7 @@ trn_tensor *trn__scope_leave(trn_context *c, trn__scope *s, trn_tensor *keep);
 void trn__scope_add(trn_context *c, trn_tensor *t);
 static inline bool trn__needs_grad(const trn_tensor *t)
 {
-    return t->requires_grad || t->record != NULL;
+    return t->requires_grad || t->record != NULL || t->traced_grad;
 }
 
 void trn__storage_ref(trn__storage *s);

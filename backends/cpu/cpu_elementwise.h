@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What fused groups share with the elementwise ops: which integer kernel a row
+ * has for a type.
+ */
+#ifndef TRN_BACKENDS_CPU_ELEMENTWISE_H
+#define TRN_BACKENDS_CPU_ELEMENTWISE_H
+
+#include "kernels/integer_kernels.h"
+
+/* NULL for floats; bool has the kernels of u8 where they keep 0 and 1. */
+const trn__integer_kernels *trn__cpu_integers(uint32_t dtype);
+
+/* NULL: none, or (division) one that can fail. */
+trn__integer_binary_fn *trn__cpu_integer_binary(uint32_t op, uint32_t dtype);
+
+#endif

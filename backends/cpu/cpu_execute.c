@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Executing a program: addresses are put into its values, then its steps run in
+ * order through the functions of eager mode, or group by group.
+ *
+ * The arena lives from the begin to the end of an execution, so the memory that
+ * a step takes is the plan's.  Execution is done when execute returns; wait
+ * tells its outcome.
+ */
+#include "backends/cpu/cpu_program.h"
+
+#include <string.h>
+
+/* Entries that an older host does not have are not called. */
+#define HOST_HAS(host, entry)                                          \
+    ((host)->size >=                                                   \
+         offsetof(trn_host_services, entry) + sizeof((host)->entry) && \
+     (host)->entry != NULL)
+
+static bool accepts(const trn_program *p, const trn_execution *e)
+{
+    return e->size >= sizeof *e && e->n_inputs == (uint32_t)p->n_inputs &&
+           e->n_outputs == (uint32_t)p->n_outputs &&
+           e->n_scalars == (uint32_t)p->n_scalars &&
+           e->n_draws == (uint32_t)p->n_draws;
+}
+
+static void set_addresses(trn_program *p, const trn_execution *e, char *arena)
+{
+    for (int32_t i = 0; i < p->n_values; i++) {
+        trn__cpu_value *v = &p->values[i];
+        const trn__cpu_value *owner = &p->values[v->base];
+        switch ((trn__cpu_placement)owner->where) {
+        case TRN__CPU_ARENA:
+            /* A plan may place empty values without having an arena. */
+            v->arg.buffer = arena == NULL
+                                ? (trn_buffer *)(void *)p
+                                : (trn_buffer *)(void *)(arena + owner->at);
+            break;
+        case TRN__CPU_INPUT:
+            v->arg.buffer = e->inputs[owner->number];
+            break;
+        case TRN__CPU_OUTPUT:
+            v->arg.buffer = e->outputs[owner->number];
+            break;
+        case TRN__CPU_NOWHERE:
+            /* Empty, or in a chunk buffer: an address nobody goes to. */
+            v->arg.buffer = (trn_buffer *)(void *)p;
+            break;
+        }
+    }
+}
+
+static int32_t run_step(trn_device *dev, const trn_program *p,
+                        const trn__cpu_step *s, const trn_execution *e,
+                        trn_op_report *report)
+{
+    const trn_arg *in[TRN__CPU_MAX_IN], *out[TRN__CPU_MAX_OUT];
+    double values[TRN__CPU_MAX_SCALARS];
+    const bool update = trn__cpu_class_of(s->op) == TRN__CPU_CLASS_UPDATE;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        in[i] = &p->values[s->in[i]].arg;
+    for (uint32_t i = 0; i < s->n_out; i++)
+        out[i] = &p->values[s->out[i]].arg;
+    for (uint32_t i = 0; i < s->n_scalars; i++)
+        values[i] = e->scalars[s->scalar[i]];
+    const trn_op_call call = {
+        .size = (uint32_t)sizeof call,
+        .op = s->op,
+        .n_in = s->n_in,
+        .n_out = update ? 0 : s->n_out,
+        .in = in,
+        .out = out,
+        .attrs = s->attrs,
+        .attrs_size = s->attrs_size,
+        .n_values = s->n_scalars,
+        .values = values,
+        .key = s->draw >= 0 ? e->draws[s->draw][0] : 0,
+        .draw = s->draw >= 0 ? e->draws[s->draw][1] : 0,
+        .report = report,
+    };
+    return trn__cpu_run_op(dev, &call);
+}
+
+/* A step that fails may have written a part of an input's memory (a division
+ * stops in its middle): that is put back, too. */
+static void take_back(trn_device *dev, const trn_program *p,
+                      const trn_execution *e, char *kept, trn_outcome *outcome)
+{
+    if (kept != NULL && outcome->status != TRN_OK) {
+        trn__cpu_put_back(p, e, kept);
+        outcome->inputs_lost = false;
+    }
+    if (kept != NULL)
+        trn__cpu_free(dev, kept);
+}
+
+/* Stops at the first step that fails. */
+static void run_steps(trn_device *dev, const trn_program *p,
+                      const trn_execution *e, trn_outcome *outcome)
+{
+    bool written = false;
+    char *kept = NULL;
+    for (int32_t i = 0; i < p->n_steps; i += p->steps[i].span) {
+        const trn__cpu_step *s = &p->steps[i];
+        bool was = written;
+        for (int32_t k = 0; k < s->span; k++)
+            written |= s[k].writes_input;
+        if (written && !was && i <= p->last_check)
+            kept = trn__cpu_keep_inputs(dev, p, e);
+        if (s->span > 1) {
+            trn__cpu_run_fused(dev, p, s, e);
+            continue;
+        }
+        outcome->status = run_step(dev, p, s, e, &outcome->report);
+        if (outcome->status != TRN_OK) {
+            outcome->node = s->node;
+            outcome->inputs_lost = written;
+            break;
+        }
+    }
+    take_back(dev, p, e, kept, outcome);
+}
+
+int32_t trn__cpu_execute(trn_device *dev, trn_program *program,
+                         const trn_execution *e, uint64_t *ticket)
+{
+    const trn_host_services *host = dev->host;
+    char *arena = NULL;
+    if (!accepts(program, e))
+        return host->fail(host->host, TRN_ERR_ARG,
+                          "the execution does not fit the program: the numbers "
+                          "of inputs, outputs, scalars or draws differ");
+    if (program->arena_bytes > 0) {
+        if (program->arena_bytes <= SIZE_MAX)
+            arena = trn__cpu_alloc(dev, (size_t)program->arena_bytes);
+        if (arena == NULL)
+            return host->fail(host->host, TRN_ERR_NOMEM,
+                              "out of memory for the arena of a step");
+    }
+    *ticket = ++dev->last_ticket;
+    trn_outcome *outcome = &dev->outcome[*ticket % TRN__CPU_OUTCOMES];
+    *outcome = (trn_outcome){
+        .size = (uint32_t)sizeof *outcome,
+        .status = TRN_OK,
+        .node = -1,
+    };
+    set_addresses(program, e, arena);
+    if (HOST_HAS(host, region_begin))
+        host->region_begin(host->host);
+    run_steps(dev, program, e, outcome);
+    if (HOST_HAS(host, region_end))
+        host->region_end(host->host);
+    if (arena != NULL)
+        trn__cpu_free(dev, arena);
+    return TRN_OK;
+}
+
+static bool is_known(const trn_device *dev, uint64_t ticket)
+{
+    return ticket > 0 && ticket <= dev->last_ticket &&
+           dev->last_ticket - ticket < TRN__CPU_OUTCOMES;
+}
+
+int32_t trn__cpu_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome)
+{
+    if (!is_known(dev, ticket))
+        return dev->host->fail(dev->host->host, TRN_ERR_ARG,
+                               "the CPU device knows no such execution");
+    *outcome = dev->outcome[ticket % TRN__CPU_OUTCOMES];
+    return TRN_OK;
+}
+
+int32_t trn__cpu_poll(trn_device *dev, uint64_t ticket)
+{
+    return ticket <= dev->last_ticket;
+}

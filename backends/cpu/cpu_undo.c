@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Taking an execution back: what it has overwritten of its inputs' memory, when
+ * a later step of the same program fails.
+ *
+ * Only a program that writes to an input before its last step that can fail
+ * keeps copies; training programs write at their end and keep none.
+ */
+#include "backends/cpu/cpu_program.h"
+
+#include <string.h>
+
+/* Does the op look at values, which may be wrong? */
+static bool may_fail(const trn_program *p, const trn__cpu_step *s)
+{
+    switch (s->op) {
+    case TRN_OP_check_finite:
+    case TRN_OP_embedding:
+    case TRN_OP_embedding_grad:
+    case TRN_OP_gather:
+    case TRN_OP_scatter_add:
+    case TRN_OP_cross_entropy:
+    case TRN_OP_cross_entropy_grad:
+        return true;
+    case TRN_OP_div: {
+        uint32_t dtype = p->values[s->out[0]].arg.dtype;
+        return dtype != TRN_F32 && dtype != TRN_F64 && dtype != TRN_BF16 &&
+               dtype != TRN_F16;
+    }
+    default:
+        return false;
+    }
+}
+
+int32_t trn__cpu_last_check(const trn_program *p)
+{
+    int32_t last = -1;
+    for (int32_t i = 0; i < p->n_steps; i++) {
+        if (may_fail(p, &p->steps[i]))
+            last = i;
+    }
+    return last;
+}
+
+static size_t bytes_of(const trn_arg *arg)
+{
+    static const size_t sizes[] = {
+#define X(name, code, text, bytes) [code] = bytes,
+        TRN_DTYPE_LIST(X)
+#undef X
+    };
+    size_t n = sizes[arg->dtype];
+    for (uint32_t d = 0; d < arg->rank; d++)
+        n *= (size_t)arg->shape[d];
+    return n;
+}
+
+/* Is this a value that is written to the memory of an input? */
+static bool is_written(const trn_program *p, int32_t i)
+{
+    const trn__cpu_value *v = &p->values[i];
+    return v->base == i && v->maker >= 0 && v->where == TRN__CPU_INPUT;
+}
+
+char *trn__cpu_keep_inputs(trn_device *dev, const trn_program *p,
+                           const trn_execution *e)
+{
+    size_t total = 1;
+    for (int32_t i = 0; i < p->n_values; i++)
+        total += is_written(p, i) ? bytes_of(&p->values[i].arg) : 0;
+    char *kept = trn__cpu_alloc(dev, total);
+    size_t at = 0;
+    for (int32_t i = 0; i < p->n_values && kept != NULL; i++) {
+        if (!is_written(p, i))
+            continue;
+        size_t n = bytes_of(&p->values[i].arg);
+        if (n > 0)
+            memcpy(kept + at, e->inputs[p->values[i].number], n);
+        at += n;
+    }
+    return kept;
+}
+
+void trn__cpu_put_back(const trn_program *p, const trn_execution *e,
+                       const char *kept)
+{
+    for (int32_t i = 0; i < p->n_values; i++) {
+        if (!is_written(p, i))
+            continue;
+        size_t n = bytes_of(&p->values[i].arg);
+        if (n > 0)
+            memcpy(e->inputs[p->values[i].number], kept, n);
+        kept += n;
+    }
+}

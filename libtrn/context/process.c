@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exceptions to "no global state", all of them, each behind a lock:
+ *
+ *   plug-ins   A shared object is loaded once in a process and never unloaded,
+ *              since devices of several contexts may run its code, and threads
+ *              that it started may end late.  So is our copy of its table.
+ */
+#include <string.h>
+
+#include "libtrn/context/context.h"
+#include "libtrn/context/process.h"
+
+static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
+static const trn__plugin *plugins; /* newest first */
+
+void trn__process_lock(void)
+{
+    pthread_mutex_lock(&plugins_lock);
+}
+
+void trn__process_unlock(void)
+{
+    pthread_mutex_unlock(&plugins_lock);
+}
+
+const trn__plugin *trn__process_find(const char *path)
+{
+    for (const trn__plugin *p = plugins; p != NULL; p = p->next) {
+        if (strcmp(p->path, path) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+const trn__plugin *trn__process_add(const char *path, const trn_backend *table,
+                                    uint32_t unknown)
+{
+    size_t length = strlen(path) + 1;
+    trn__plugin *p = trn__process_alloc(sizeof *p + length);
+    if (p == NULL)
+        return NULL;
+    *p = (trn__plugin){
+        .next = plugins,
+        .path = (char *)(p + 1),
+        .table = *table,
+        .unknown = unknown,
+    };
+    memcpy(p->path, path, length);
+    plugins = p;
+    return p;
+}

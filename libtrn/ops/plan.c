@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding, compiling, running and forgetting plans.
+ *
+ * The structural hash is the first look; a hit is compared structure by
+ * structure.  Plans are kept in order of use, within a bound of bytes.
+ */
+#include <string.h>
+
+#include "libtrn/ops/lower.h"
+#include "libtrn/ops/plan.h"
+
+static void unlink_plan(trn__capture *p, trn__plan *plan)
+{
+    *(plan->prev == NULL ? &p->plans : &plan->prev->next) = plan->next;
+    if (plan->next != NULL)
+        plan->next->prev = plan->prev;
+    plan->prev = plan->next = NULL;
+}
+
+static void to_front(trn__capture *p, trn__plan *plan)
+{
+    plan->prev = NULL;
+    plan->next = p->plans;
+    if (p->plans != NULL)
+        p->plans->prev = plan;
+    p->plans = plan;
+}
+
+static void plan_free(trn_context *c, trn__plan *plan)
+{
+    for (trn__trace *t = c->capture->first; t != NULL; t = t->next) {
+        if (t->plan == plan)
+            t->plan = NULL;
+    }
+    if (plan->program != NULL)
+        c->backend->release(c->device, plan->program);
+    trn__graph_free(plan->raw);
+    trn__graph_free(plan->graph);
+    trn__free(c, plan->constants);
+    trn__free(c, plan);
+}
+
+void trn__plans_free(trn_context *c)
+{
+    trn__capture *p = c->capture;
+    while (p->plans != NULL) {
+        trn__plan *plan = p->plans;
+        unlink_plan(p, plan);
+        plan_free(c, plan);
+    }
+}
+
+/* Forgets the plans that were not used for longest, down to the bound. */
+static void evict(trn_context *c)
+{
+    trn__capture *p = c->capture;
+    uint64_t total = 0;
+    trn__plan *next;
+    for (trn__plan *plan = p->plans; plan != NULL; plan = next) {
+        next = plan->next;
+        total += plan->bytes;
+        if (total > p->plan_limit && plan != p->plans &&
+            plan->in_flight == 0) {
+            total -= plan->bytes;
+            unlink_plan(p, plan);
+            plan_free(c, plan);
+        }
+    }
+}
+
+/* What a plan takes of the host's memory, about. */
+static uint64_t plan_bytes(const trn_graph *g)
+{
+    return 2 * ((uint64_t)g->n_nodes * sizeof(trn__graph_node) +
+                (uint64_t)g->n_values * sizeof(trn__graph_value)) +
+           g->arena_bytes;
+}
+
+static trn_status compile(trn_context *c, trn__plan *plan)
+{
+    const trn_backend *b = c->backend;
+    plan->graph = trn__graph_lowered(c, plan->raw, &plan->constants);
+    if (plan->graph == NULL)
+        return c->status;
+    TRN_TRY(trn__graph_prepare(plan->graph));
+    int32_t status = b->compile(c->device, plan->graph, &plan->program);
+    if (status != TRN_OK) {
+        plan->program = NULL;
+        return trn__fail(c, (trn_status)status,
+                         "compile: device %s did not take a step of %d nodes",
+                         b->name, (int)plan->graph->n_nodes);
+    }
+    plan->bytes = plan_bytes(plan->graph);
+    c->capture->info.compilations++;
+    return TRN_OK;
+}
+
+trn__plan *trn__plan_of(trn_context *c, const trn_graph *raw)
+{
+    trn__capture *p = c->capture;
+    uint64_t hash = trn__graph_hash(raw);
+    for (trn__plan *plan = p->plans; plan != NULL; plan = plan->next) {
+        if (plan->raw->hash == hash && trn__graph_equal(plan->raw, raw)) {
+            unlink_plan(p, plan);
+            to_front(p, plan);
+            return plan;
+        }
+    }
+    trn__plan *plan = trn__alloc_zeroed(c, sizeof *plan);
+    if (plan == NULL) {
+        trn__fail_memory(c, "compile", sizeof *plan);
+        return NULL;
+    }
+    plan->raw = trn__graph_copy(raw);
+    if (plan->raw == NULL || compile(c, plan) != TRN_OK) {
+        plan_free(c, plan);
+        return NULL;
+    }
+    plan->raw->hash = hash;
+    to_front(p, plan);
+    evict(c);
+    return plan;
+}
+
+static const trn_graph *plan_graph(const trn__plan *plan)
+{
+    return plan->graph;
+}
+
+/* The scalars of decompositions stand behind those of the step. */
+static trn_status add_constants(trn_context *c, const trn__plan *plan)
+{
+    trn__capture *p = c->capture;
+    int32_t first = plan->raw->n_scalars, n = plan->graph->n_scalars;
+    void *list = p->scalars;
+    TRN_TRY(trn__grow(c, &list, &p->room_scalars, n, sizeof(double)));
+    p->scalars = list;
+    for (int32_t i = first; i < n; i++)
+        p->scalars[i] = plan->constants[i - first];
+    return TRN_OK;
+}
+
+trn_status trn__plan_start(trn_context *c, trn__plan *plan,
+                           trn_buffer *const *outputs, uint64_t *ticket)
+{
+    trn__capture *p = c->capture;
+    const trn_graph *g = plan_graph(plan);
+    TRN_TRY(add_constants(c, plan));
+    size_t n = (size_t)(g->n_inputs + 1) * sizeof(trn_buffer *);
+    trn_buffer **inputs = trn__alloc(c, n);
+    if (inputs == NULL)
+        return trn__fail_memory(c, "execute", n);
+    for (int32_t i = 0; i < g->n_inputs; i++)
+        inputs[i] = p->bound[i]->storage->buffer;
+    trn_execution e = {
+        .size = (uint32_t)sizeof e,
+        .n_inputs = (uint32_t)g->n_inputs,
+        .n_outputs = (uint32_t)g->n_outputs,
+        .n_scalars = (uint32_t)g->n_scalars,
+        .n_draws = (uint32_t)g->n_draws,
+        .inputs = inputs,
+        .outputs = outputs,
+        .scalars = p->scalars,
+        .draws = (const uint64_t(*)[2])p->draws,
+    };
+    trn__fp_env saved;
+    trn__fp_enter(&saved);
+    int32_t status =
+        c->backend->execute(c->device, plan->program, &e, ticket);
+    trn__fp_leave(&saved);
+    trn__free(c, inputs);
+    if (status != TRN_OK)
+        return trn__fail(c, (trn_status)status,
+                         "execute: device %s did not take the step: %s",
+                         c->backend->name,
+                         trn_status_text((trn_status)status));
+    plan->in_flight++;
+    p->info.replays++;
+    p->info.fallbacks += (uint64_t)g->n_host;
+    p->info.plan_bytes = g->arena_bytes;
+    return TRN_OK;
+}
+
+trn_status trn__plan_finish(trn_context *c, trn__plan *plan, uint64_t ticket,
+                            trn_outcome *outcome)
+{
+    *outcome = (trn_outcome){.size = (uint32_t)sizeof *outcome, .node = -1};
+    int32_t status = c->backend->wait(c->device, ticket, outcome);
+    plan->in_flight--;
+    if (status == TRN_OK)
+        status = outcome->status;
+    if (status == TRN_OK)
+        return TRN_OK;
+    const trn_graph *g = plan_graph(plan);
+    const char *name = "the step";
+    if (outcome->node >= 0 && outcome->node < g->n_nodes)
+        name = trn__ops[g->nodes[outcome->node].op].name;
+    return trn__raise_report(c, name, &outcome->report, (trn_status)status);
+}
+
+trn_status trn__plan_run(trn_context *c, trn__plan *plan,
+                         trn_buffer *const *outputs, trn_outcome *outcome)
+{
+    uint64_t ticket;
+    TRN_TRY(trn__plan_start(c, plan, outputs, &ticket));
+    return trn__plan_finish(c, plan, ticket, outcome);
+}

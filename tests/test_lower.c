@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A device that lacks ops: composites become their bodies, primitives go to the
+ * host if that is allowed; the bits stay those of the eager CPU.
+ */
+#include <stdlib.h>
+
+#include "harness.h"
+#include "libtrn/ops/lower.h"
+
+#define STEPS 5
+#define N 24
+#define IN 7
+#define OUT 5
+
+/* A context of that device and mode; NULL if it does not open. */
+static trn_context *open_on(const char *device, bool allow)
+{
+    trn_context *c;
+    trn_options o = TRN_OPTIONS_INIT;
+    o.device = device;
+    o.allow_fallback = allow;
+    o.n_threads = 2;
+    if (trn_open(&c, &o) == TRN_OK)
+        return c;
+    print_error("%s: %s\n", device, trn_errmsg(c));
+    trn_close(c);
+    return NULL;
+}
+
+/* Trains a small model with every composite in it; its digest. */
+static trn_status train(trn_context *c, char digest[65])
+{
+    float x[N * IN];
+    int32_t y[N];
+    uint64_t seed = 5;
+    for (int i = 0; i < N * IN; i++)
+        x[i] = (float)harness_uniform(&seed, -1, 1);
+    for (int i = 0; i < N; i++)
+        y[i] = (int32_t)(harness_random(&seed) % OUT);
+    trn_tensor *inputs = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){N, IN}, x);
+    trn_tensor *targets = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){N}, y);
+    trn_module *net = trn_nn_sequential(
+        c, trn_nn_linear(c, IN, 16), trn_nn_tanh(c), trn_nn_dropout(c, 0.25),
+        trn_nn_linear(c, 16, OUT), NULL);
+    trn_sgd_options s = TRN_SGD_INIT;
+    s.momentum = 0.9;
+    s.nesterov = true;
+    trn_optim *adamw = trn_optim_adamw(trn_nn_child(net, "0"), NULL);
+    trn_optim *sgd = trn_optim_sgd(trn_nn_child(net, "3"), &s);
+    for (int i = 0; i < STEPS && trn_errcode(c) == TRN_OK; i++) {
+        trn_step_begin(c);
+        trn_tensor *logits = trn_nn_forward(net, inputs);
+        trn_tensor *p = trn_softmax(logits, 1);
+        trn_tensor *l = trn_log_softmax(logits, 1);
+        trn_tensor *entropy =
+            trn_neg(trn_mean(trn_mul(p, l), TRN_ALL_AXES, false));
+        trn_tensor *loss = trn_cross_entropy(logits, targets, NULL);
+        trn_backward(trn_add(loss, trn_mul_scalar(entropy, 0.1)));
+        trn_optim_step(adamw);
+        trn_optim_step(sgd);
+        trn_step_end(c);
+    }
+    return trn_digest(net, digest);
+}
+
+static void on_device(const char *device, bool allow, char digest[65],
+                      trn_capture_info *info)
+{
+    trn_context *c = open_on(device, allow);
+    assert_non_null(c);
+    trn_status status = train(c, digest);
+    if (status != TRN_OK)
+        print_error("%s: %s\n", device, trn_errmsg(c));
+    assert_int_equal(status, TRN_OK);
+    assert_int_equal(trn_capture(c, info), TRN_OK);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+static void composites_become_primitives_with_the_same_bits(void **state)
+{
+    (void)state;
+    char eager[65], whole[65], parts[65];
+    trn_capture_info info = TRN_CAPTURE_INFO_INIT;
+    on_device("cpu", false, eager, &info);
+    on_device("loop", false, whole, &info);
+    assert_string_equal(eager, whole);
+    on_device("loop:lacks=composites", false, parts, &info);
+    assert_string_equal(eager, parts);
+    assert_int_equal(info.fallbacks, 0);
+}
+
+static void an_allowed_fall_back_is_counted(void **state)
+{
+    (void)state;
+    char eager[65], host[65];
+    trn_capture_info info = TRN_CAPTURE_INFO_INIT;
+    on_device("cpu", false, eager, &info);
+    on_device("loop:lacks=tanh", true, host, &info);
+    assert_string_equal(eager, host);
+    assert_int_equal(info.fallbacks, STEPS);
+}
+
+static void a_refused_fall_back_names_op_and_device(void **state)
+{
+    (void)state;
+    char digest[65];
+    trn_context *c = open_on("loop:lacks=tanh", false);
+    assert_non_null(c);
+    assert_int_equal(train(c, digest), TRN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(trn_errmsg(c), "tanh: device loop does not have"));
+    assert_int_equal(trn_close(c), TRN_ERR_UNSUPPORTED);
+}
+
+/* softmax's body: nothing but primitives, its constants beside it. */
+static void a_body_holds_primitives_only(void **state)
+{
+    (void)state;
+    trn_options o = TRN_OPTIONS_INIT;
+    trn_context *c;
+    o.exec = TRN_EXEC_CAPTURED;
+    assert_int_equal(trn_open(&c, &o), TRN_OK);
+    trn_graph *g = trn__graph_new(c);
+    trn__desc desc = {.dtype = TRN_F32, .rank = 2, .shape = {3, 4}};
+    trn_axis_attrs at;
+    memset(&at, 0, sizeof at);
+    at.axis = 1;
+    trn__graph_node n;
+    memset(&n, 0, sizeof n);
+    n.op = TRN_OP_softmax;
+    n.n_in = 1;
+    n.in[0] = trn__graph_add_input(g, &desc);
+    n.draw = n.group = -1;
+    n.attrs_size = sizeof at;
+    memcpy(n.attrs, &at, sizeof at);
+    trn_arg out = {.dtype = TRN_F32, .rank = 2, .shape = {3, 4}};
+    trn__row_major(&out);
+    assert_true(trn__graph_add_node(g, &n, 1, &out) >= 0);
+    trn__body body;
+    assert_int_equal(trn__body_trace(c, g, 0, &body), TRN_OK);
+    assert_int_equal(body.graph->n_inputs, 1);
+    assert_int_equal(body.graph->n_outputs, 1);
+    assert_true(body.graph->n_nodes > 5);
+    assert_int_equal(body.n_constants, body.graph->n_scalars);
+    for (int32_t i = 0; i < body.graph->n_nodes; i++)
+        assert_null(trn__ops[body.graph->nodes[i].op].decompose);
+    trn__body_free(c, &body);
+    trn__graph_free(g);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TRN_TEST(composites_become_primitives_with_the_same_bits),
+        TRN_TEST(an_allowed_fall_back_is_counted),
+        TRN_TEST(a_refused_fall_back_names_op_and_device),
+        TRN_TEST(a_body_holds_primitives_only),
+    };
+    return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
+}
