@@ -195,7 +195,7 @@ demo-run: all
 
 test: deps-test ## set up, build, run the tests; T="name ..." for some
 	$(Q)$(MAKE) test-run
-test-build: all $(PLUGINS) $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS))
+test-build: all $(PLUGINS) $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS) $(B)/random-long)
 test-run: test-build
 	$(if $(CHOSEN)$(CHOSEN_SH),,$(error no tests/test_*.c$(if $(T), named $(T))))
 	@mkdir -p $(B)/tests

@@ -34,7 +34,8 @@ typedef struct bench_family {
     void (*list)(void (*fn)(void *user, const char *name), void *user);
 } bench_family;
 
-extern const bench_family bench_peak, bench_matmul, bench_overhead;
+extern const bench_family bench_peak, bench_matmul, bench_overhead,
+    bench_capture;
 
 /* One measured figure: its name ("share_of_peak"), unit and statistics. */
 typedef struct bench_figure {

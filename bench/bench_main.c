@@ -14,6 +14,7 @@ static const bench_family *const families[] = {
     &bench_peak,
     &bench_overhead,
     &bench_matmul,
+    &bench_capture,
 };
 enum { N_FAMILIES = (int)(sizeof families / sizeof families[0]) };
 

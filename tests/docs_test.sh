@@ -15,6 +15,9 @@ top=$(mktemp -d) || exit 1
 trap 'rm -rf "$top"' EXIT
 trap 'exit 1' HUP INT TERM
 failed=0
+# The loop device of that build: the programs lie elsewhere.
+loop=$(cd "${TRN_BUILD:-build}" && pwd)/trn-loop.so
+export TRN_LOOP_PATH="${TRN_LOOP_PATH:-$loop}"
 
 # Writes <page>_<number>.c, and .out where the page says what is printed.
 perl - "$top" README.md docs/*.md <<'END' || exit 1

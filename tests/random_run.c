@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "libtrn/tensor/tensor.h"
 #include "random_parts.h"
 
 static trn_tensor *(*const functions[RANDOM_N_OPS])(random_world *w,
@@ -133,6 +134,32 @@ static uint64_t facts(const trn_tensor *t)
     return random_mix(h, trn_requires_grad(t));
 }
 
+static const trn_tensor *base_of(const trn_tensor *t)
+{
+    while (t != NULL && t->view != NULL)
+        t = t->view->base;
+    return t;
+}
+
+/* What a kept tensor looks at.  Two views of one view, and a history from
+ * outside of steps, are not told apart: such a step is like no other. */
+static void sign_kept(random_world *w, int code)
+{
+    const trn_tensor *base = base_of(w->tensor[code]);
+    int views = 0, first = CODE_PARAMETER;
+    if (base == NULL)
+        return;
+    for (const trn_tensor *t = w->tensor[code]; t != base; t = t->view->base) {
+        w->signature = random_mix(w->signature, facts(t) + t->view->op);
+        views++;
+    }
+    while (base_of(tensor_of(w, first)) != base)
+        first++;
+    w->signature = random_mix(w->signature, facts(base) + (uint64_t)first);
+    if ((views > 1 && first < code) || w->tensor[code]->record != NULL)
+        w->signature = random_mix(w->signature, w->salt);
+}
+
 /* Where the step begins from. */
 static void sign_start(random_world *w)
 {
@@ -141,6 +168,8 @@ static void sign_start(random_world *w)
         const trn_tensor *t = tensor_of(w, i);
         w->signature = random_mix(w->signature, facts(t) + w->origin[i]);
     }
+    for (int i = 0; i < 4; i++)
+        sign_kept(w, CODE_KEPT + i);
 }
 
 static uint64_t origin_of(const random_world *w, const random_instr *in)
@@ -154,12 +183,24 @@ static uint64_t origin_of(const random_world *w, const random_instr *in)
     return random_mix(h, (uint64_t)w->found + w->origin[w->found]);
 }
 
+/* Settings, which no step takes back, are made before anything can fail. */
+static void set_optimizers(random_world *w)
+{
+    for (int i = 0; i < 3; i++) {
+        bool keeps = (w->k->seed >> (3 + i + w->which)) % 4 == 0;
+        trn_optim_keep_grad(w->optim[i], keeps);
+        trn_optim_set_learning_rate(w->optim[i],
+                                    0.01 + (double)(w->salt % 8) / 256.0);
+    }
+}
+
 void random_run(random_world *w, const random_program *p, int which)
 {
     w->p = p;
     w->which = which;
     w->no_grad = 0;
     w->failed_at = -1;
+    set_optimizers(w);
     sign_start(w);
     memset(w->log, 0, 4 * RANDOM_MAX_OPS * sizeof *w->log);
     for (w->at = 0; w->at < p->n; w->at++) {

@@ -128,10 +128,6 @@ trn_tensor *random_do_backward(random_world *w, const random_instr *in)
 trn_tensor *random_do_optim(random_world *w, const random_instr *in)
 {
     trn_optim *o = w->optim[in->i % 3];
-    if (in->j % 8 == 0)
-        trn_optim_keep_grad(o, in->j & 8);
-    if (in->j % 8 == 1)
-        trn_optim_set_learning_rate(o, 0.01 + (double)(w->salt % 8) / 256.0);
     trn_optim_step(o);
     if (in->j % 4 == 3)
         trn_optim_step(w->optim[1]);

@@ -67,7 +67,7 @@ static void make_parameters(random_world *w, uint64_t *s)
     w->module[0] = trn_nn_custom(w->c, same, NULL);
     w->module[1] = trn_nn_custom(w->c, same, NULL);
     for (int i = 0; i < 8; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "p%d", i);
         trn_nn_add_parameter(w->module[i > 3], name, p[i]);
         trn_set_requires_grad(p[i], i != 5);

@@ -276,6 +276,48 @@ static void an_early_read_behind_a_failure_tells_of_it(void **state)
     captured_close(m.c);
 }
 
+static void an_error_cleared_inside_a_step_still_ends_it(void **state)
+{
+    (void)state;
+    uint64_t want[N_STEPS + 1];
+    char digest[65], got[65];
+    reference(LOOP, false, want, digest);
+    captured_net m = build(LOOP);
+    assert_int_equal(step(&m, NOTHING, true), TRN_OK);
+    assert_int_equal(step(&m, NOT_FINITE, true), TRN_OK);
+    trn_step_begin(m.c);
+    assert_int_equal(trn_sync(m.c), TRN_ERR_NUMERIC);
+    trn_clear(m.c);
+    trn_backward(captured_loss(&m));
+    trn_optim_step(m.optim);
+    assert_int_equal(trn_step_end(m.c), TRN_ERR_STATE);
+    harness_error(m.c, TRN_ERR_STATE, "a step before this one failed");
+    assert_int_equal(trn_step_index(m.c), 1);
+    assert_true(captured_state(&m) == want[1]);
+    for (int i = 1; i < N_STEPS; i++)
+        assert_int_equal(step(&m, NOTHING, true), TRN_OK);
+    assert_string_equal(captured_digest(m.net, got), digest);
+    captured_close(m.c);
+}
+
+static void the_loss_is_that_of_the_last_step_that_succeeded(void **state)
+{
+    (void)state;
+    for (int way = 0; way < N_WAYS; way++) {
+        captured_net m = build(way);
+        assert_int_equal(step(&m, NOTHING, true), TRN_OK);
+        double loss = trn_step_loss(m.c);
+        for (int f = BAD_SHAPES; f <= NOT_FINITE; f++) {
+            if (step(&m, (fault)f, true) == TRN_OK)
+                trn_sync(m.c);
+            assert_true(isnan(trn_step_loss(m.c)));
+            harness_error(m.c, status_of[f], text_of[f]);
+            assert_true(trn_step_loss(m.c) == loss);
+        }
+        captured_close(m.c);
+    }
+}
+
 static void a_write_before_a_check_that_fails_is_taken_back(void **state)
 {
     (void)state;
@@ -329,6 +371,8 @@ int main(void)
         cmocka_unit_test(a_host_error_behind_a_device_error_ends_both),
         cmocka_unit_test(results_of_a_step_that_failed_later_are_lost),
         cmocka_unit_test(an_early_read_behind_a_failure_tells_of_it),
+        cmocka_unit_test(an_error_cleared_inside_a_step_still_ends_it),
+        cmocka_unit_test(the_loss_is_that_of_the_last_step_that_succeeded),
         cmocka_unit_test(a_write_before_a_check_that_fails_is_taken_back),
         cmocka_unit_test(closing_tells_of_a_step_in_flight_that_failed),
     };

@@ -68,8 +68,11 @@ static void version_is_that_of_the_library(void **state)
 static void wrong_calls_show_the_usage_on_stderr_with_status_2(void **state)
 {
     (void)state;
-    static const char *const calls[] = {"", "nonsense", "info --nonsense",
-                                        "verify extra", "help more",
+    static const char *const calls[] = {"",
+                                        "nonsense",
+                                        "info --nonsense",
+                                        "verify extra",
+                                        "help more",
                                         "graph --nonsense",
                                         "graph --traced --prepared"};
     static outcome r;

@@ -36,10 +36,17 @@ typedef struct trn__cpu_loops {
 /* Outcomes that wait for their question; executions here are done at once. */
 #define TRN__CPU_OUTCOMES 4
 
+/* Memory that an execution brings for the workspaces of its ops. */
+typedef struct trn__cpu_block {
+    char *memory; /* NULL: there is none */
+    size_t bytes, taken;
+} trn__cpu_block;
+
 struct trn_device {
     const trn_host_services *host;
     trn__kernel_set set;
     trn__cpu_loops loops[TRN_OP_LIMIT];
+    trn__cpu_block work; /* cpu_workspace.h */
     uint64_t last_ticket;
     trn_outcome outcome[TRN__CPU_OUTCOMES]; /* of ticket, modulo */
 };

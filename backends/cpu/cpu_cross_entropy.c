@@ -11,6 +11,7 @@
  */
 #include "backends/cpu/cpu_index.h"
 #include "backends/cpu/cpu_reduce.h"
+#include "backends/cpu/cpu_workspace.h"
 
 #include <math.h>
 #include <string.h>
@@ -144,6 +145,29 @@ static void reduce_losses(const loss_job *j, const trn_op_call *call)
                    trn__cpu_data(call->out[0]));
 }
 
+/* Are losses computed right in the output? */
+static bool in_output(const trn_op_call *call)
+{
+    const trn_cross_entropy_attrs *attrs = call->attrs;
+    const uint32_t dtype = call->out[0]->dtype;
+    return attrs->reduction == TRN_REDUCE_NONE &&
+           trn__cpu_compute(dtype) == dtype;
+}
+
+static size_t losses_bytes(const trn_arg *logits)
+{
+    return (size_t)logits->shape[0] *
+           trn__cpu_size(trn__cpu_compute(logits->dtype));
+}
+
+size_t trn__cpu_loss_workspace(const trn_op_call *call)
+{
+    const trn_arg *x = call->in[0];
+    return in_output(call) || x->shape[0] <= STACK_ROWS
+               ? 0
+               : trn__cpu_up64(losses_bytes(x));
+}
+
 int32_t trn__cpu_cross_entropy(trn_device *dev, const trn_op_call *call)
 {
     loss_job j = {.dev = dev};
@@ -154,10 +178,10 @@ int32_t trn__cpu_cross_entropy(trn_device *dev, const trn_op_call *call)
     char *losses = (char *)few;
     if (status != TRN_OK || (none && j.n_rows == 0)) /* no output memory */
         return status;
-    if (none && trn__cpu_compute(y->dtype) == y->dtype)
+    if (in_output(call))
         losses = trn__cpu_data(y);
     else if (j.n_rows > STACK_ROWS)
-        losses = trn__cpu_alloc(dev, (size_t)j.n_rows * (j.f64 ? 8 : 4));
+        losses = trn__cpu_work_alloc(dev, losses_bytes(call->in[0]));
     if (losses == NULL)
         return trn__cpu_no_memory(dev);
     j.y = losses;
@@ -168,7 +192,7 @@ int32_t trn__cpu_cross_entropy(trn_device *dev, const trn_op_call *call)
     else
         trn__cpu_store(dev, y->dtype, j.n_rows, losses, trn__cpu_data(y));
     if (losses != (char *)few && losses != trn__cpu_data(y))
-        trn__cpu_free(dev, losses);
+        trn__cpu_work_free(dev, losses);
     return TRN_OK;
 }
 

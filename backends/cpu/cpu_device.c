@@ -150,4 +150,5 @@ const trn_backend trn__cpu_backend = {
     .release = trn__cpu_release,
     .supports = trn__cpu_supports,
     .describe = cpu_describe,
+    .program_bytes = trn__cpu_program_bytes,
 };

@@ -8,6 +8,7 @@
  * its addends in index order.
  */
 #include "backends/cpu/cpu_index.h"
+#include "backends/cpu/cpu_workspace.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -166,12 +167,29 @@ static void embedding_grad_range(void *arg, int64_t begin, int64_t end)
 }
 
 /* Sums in 16-bit types are kept in f32 until all are added. */
+static bool has_own_sums(const trn_arg *y)
+{
+    return trn__cpu_compute(y->dtype) != y->dtype;
+}
+
+static size_t sums_bytes(const trn_arg *y, int64_t n)
+{
+    return (size_t)n * trn__cpu_size(trn__cpu_compute(y->dtype));
+}
+
+size_t trn__cpu_sums_workspace(const trn_op_call *call)
+{
+    const trn_arg *y = call->out[0];
+    return has_own_sums(y) ? trn__cpu_up64(sums_bytes(y, trn__cpu_numel(y)))
+                           : 0;
+}
+
 static void *begin_sums(trn_device *dev, const trn_arg *y, int64_t n)
 {
-    const size_t bytes = (size_t)n * trn__cpu_size(trn__cpu_compute(y->dtype));
+    const size_t bytes = sums_bytes(y, n);
     void *sums = trn__cpu_data(y);
-    if (trn__cpu_compute(y->dtype) != y->dtype)
-        sums = trn__cpu_alloc(dev, bytes);
+    if (has_own_sums(y))
+        sums = trn__cpu_work_alloc(dev, bytes);
     if (sums != NULL)
         memset(sums, 0, bytes);
     return sums;
@@ -179,10 +197,10 @@ static void *begin_sums(trn_device *dev, const trn_arg *y, int64_t n)
 
 static void end_sums(trn_device *dev, const trn_arg *y, int64_t n, void *sums)
 {
-    if (trn__cpu_compute(y->dtype) == y->dtype)
+    if (!has_own_sums(y))
         return;
     trn__cpu_store(dev, y->dtype, n, sums, trn__cpu_data(y));
-    trn__cpu_free(dev, sums);
+    trn__cpu_work_free(dev, sums);
 }
 
 int32_t trn__cpu_embedding_grad(trn_device *dev, const trn_op_call *call)

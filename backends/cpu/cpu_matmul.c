@@ -6,6 +6,7 @@
  * one item per thread, others by all threads together; the bits are the same.
  */
 #include "backends/cpu/cpu_matmul.h"
+#include "backends/cpu/cpu_workspace.h"
 
 #include <string.h>
 
@@ -73,12 +74,24 @@ static void batch_range(void *arg, int64_t begin, int64_t end)
     }
 }
 
+static double work_of_one(const trn__cpu_products *p)
+{
+    return (double)p->one.m * (double)p->one.n * (double)p->one.k;
+}
+
+/* One item per thread? */
+static bool by_items(const trn__cpu_products *p)
+{
+    const double work = work_of_one(p);
+    return work <= SERIAL_WORK || (p->n_batch > 1 && work <= BATCH_WORK);
+}
+
 /* f32 and f64 results. */
 static int32_t multiply_all(trn__cpu_products *p)
 {
     trn_device *dev = p->one.dev;
-    const double work = (double)p->one.m * (double)p->one.n * (double)p->one.k;
-    if (work <= SERIAL_WORK || (p->n_batch > 1 && work <= BATCH_WORK)) {
+    if (by_items(p)) {
+        const double work = work_of_one(p);
         const int64_t grain =
             work < SERIAL_WORK ? (int64_t)(SERIAL_WORK / (work + 1)) : 1;
         trn__cpu_for(dev, p->n_batch, trn__i64_max(1, grain), batch_range, p);
@@ -106,11 +119,16 @@ static void narrow_range(void *arg, int64_t begin, int64_t end)
     trn__cpu_store(j->dev, j->dtype, end - begin, j->x + begin, j->y + begin);
 }
 
+static size_t sums_bytes(int64_t numel)
+{
+    return (size_t)numel * sizeof(float);
+}
+
 /* f16: summed in f32 memory, rounded once at the end. */
 static int32_t multiply_f16(trn__cpu_products *p, int64_t numel)
 {
     trn_device *dev = p->one.dev;
-    float *c = trn__cpu_alloc(dev, (size_t)numel * sizeof *c);
+    float *c = trn__cpu_work_alloc(dev, sums_bytes(numel));
     if (c == NULL)
         return trn__cpu_no_memory(dev);
     narrow_job j = {dev, c, (uint16_t *)(void *)p->one.c, TRN_F16};
@@ -120,8 +138,25 @@ static int32_t multiply_f16(trn__cpu_products *p, int64_t numel)
     const int32_t status = multiply_all(p);
     if (status == TRN_OK)
         trn__cpu_for(dev, numel, TRN__CPU_CHEAP, narrow_range, &j);
-    trn__cpu_free(dev, c);
+    trn__cpu_work_free(dev, c);
     return status;
+}
+
+size_t trn__cpu_matmul_workspace(trn_device *dev, const trn_op_call *call)
+{
+    trn__cpu_products p;
+    const trn_arg *y = call->out[0];
+    const int64_t numel = trn__cpu_numel(y);
+    const bool f16 = y->dtype == TRN_F16;
+    if (numel == 0 || (!f16 && y->dtype != TRN_F32 && y->dtype != TRN_F64))
+        return 0;
+    set_up(&p, dev, call);
+    if (p.one.k == 0)
+        return 0;
+    if (f16)
+        p.one.c_dtype = TRN_F32;
+    return (f16 ? trn__cpu_up64(sums_bytes(numel)) : 0) +
+           (by_items(&p) ? 0 : trn__cpu_up64(trn__cpu_shared_bytes(&p.one)));
 }
 
 int32_t trn__cpu_matmul(trn_device *dev, const trn_op_call *call)

@@ -43,8 +43,10 @@ void trn__cpu_pack(const trn_device *dev, const trn__cpu_factor *x, int64_t m,
 /* One product by one thread, without allocation. */
 void trn__cpu_multiply_serial(const trn__cpu_product *p);
 
-/* One product by all threads; TRN_ERR_NOMEM without a message. */
+/* One product by all threads, and the workspace that it takes; TRN_ERR_NOMEM
+ * without a message. */
 int32_t trn__cpu_multiply_shared(const trn__cpu_product *p);
+size_t trn__cpu_shared_bytes(const trn__cpu_product *p);
 
 /* Rows of bf16 and integer products, numbered over the whole batch. */
 void trn__cpu_multiply_bf16(void *products, int64_t begin, int64_t end);

@@ -7,6 +7,7 @@
  * of its k-blocks in increasing order, whoever computes them.
  */
 #include "backends/cpu/cpu_matmul.h"
+#include "backends/cpu/cpu_workspace.h"
 
 #define MC 96             /* rows of a packed at once: with KC half of L2 */
 #define NC 1024           /* columns of b packed at once, */
@@ -87,8 +88,9 @@ typedef struct shared {
     int64_t j0, n, k0, k;
     int64_t col_panels;
     /* tasks: row blocks times slices of the columns */
-    int64_t rows, slices, panels_per_slice, grain;
+    int64_t rows, slices, panels_per_slice, tasks, grain;
     size_t slot_bytes;
+    size_t a_bytes, b_bytes; /* of what is packed at once */
     char *packed_a; /* one slot per range of tasks */
     char *packed_b; /* k-block after k-block, panel after panel */
 } shared;
@@ -150,32 +152,44 @@ static void cut(shared *s, int64_t threads)
     s->slices =
         blocks >= want ? 1 : trn__i64_min(panels, (want + blocks - 1) / blocks);
     s->panels_per_slice = (panels + s->slices - 1) / s->slices;
-    const int64_t tasks = blocks * s->slices;
-    s->grain = (tasks + 4 * threads - 1) / (4 * threads);
+    s->tasks = blocks * s->slices;
+    s->grain = (s->tasks + 4 * threads - 1) / (4 * threads);
     s->slot_bytes = (size_t)(s->rows * TRN__CPU_KC) * s->size;
 }
 
-int32_t trn__cpu_multiply_shared(const trn__cpu_product *p)
+static shared share(const trn__cpu_product *p)
 {
-    trn_device *dev = p->dev;
+    const trn_host_services *host = p->dev->host;
     shared s = {
         .p = p,
         .size = trn__cpu_size(p->c_dtype),
         .mr = row_width(p),
         .nr = col_width(p),
     };
-    cut(&s, trn__i64_max(1, dev->host->n_threads(dev->host->host)));
-    const int64_t blocks = (p->m + s.rows - 1) / s.rows;
-    const int64_t tasks = blocks * s.slices;
-    const int64_t slots = (tasks + s.grain - 1) / s.grain;
+    cut(&s, trn__i64_max(1, host->n_threads(host->host)));
+    const int64_t slots = (s.tasks + s.grain - 1) / s.grain;
     const int64_t nc = round_up(trn__i64_min(p->n, NC), s.nr);
     const int64_t kc = trn__i64_min(p->k, K_SUPER);
-    const size_t a_bytes = (size_t)slots * s.slot_bytes;
-    char *work = trn__cpu_alloc(dev, a_bytes + (size_t)(nc * kc) * s.size);
+    s.a_bytes = (size_t)slots * s.slot_bytes;
+    s.b_bytes = (size_t)(nc * kc) * s.size;
+    return s;
+}
+
+size_t trn__cpu_shared_bytes(const trn__cpu_product *p)
+{
+    const shared s = share(p);
+    return s.a_bytes + s.b_bytes;
+}
+
+int32_t trn__cpu_multiply_shared(const trn__cpu_product *p)
+{
+    trn_device *dev = p->dev;
+    shared s = share(p);
+    char *work = trn__cpu_work_alloc(dev, s.a_bytes + s.b_bytes);
     if (work == NULL)
         return TRN_ERR_NOMEM;
     s.packed_a = work;
-    s.packed_b = work + a_bytes;
+    s.packed_b = work + s.a_bytes;
     for (s.j0 = 0; s.j0 < p->n; s.j0 += NC) {
         s.n = trn__i64_min(p->n - s.j0, NC);
         s.col_panels = (s.n + s.nr - 1) / s.nr;
@@ -183,9 +197,9 @@ int32_t trn__cpu_multiply_shared(const trn__cpu_product *p)
             s.k = trn__i64_min(p->k - s.k0, K_SUPER);
             const int64_t k_blocks = (s.k + TRN__CPU_KC - 1) / TRN__CPU_KC;
             trn__cpu_for(dev, k_blocks * s.col_panels, 8, pack_b_range, &s);
-            trn__cpu_for(dev, tasks, s.grain, multiply_range, &s);
+            trn__cpu_for(dev, s.tasks, s.grain, multiply_range, &s);
         }
     }
-    trn__cpu_free(dev, work);
+    trn__cpu_work_free(dev, work);
     return TRN_OK;
 }

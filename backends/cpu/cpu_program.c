@@ -336,6 +336,7 @@ static bool allocate(reading *r)
         .n_scalars = r->info.n_scalars,
         .n_draws = r->info.n_draws,
         .arena_bytes = r->info.arena_bytes,
+        .keep_at = -1,
     };
     at += up8(sizeof *r->p);
     r->p->values = (trn__cpu_value *)(void *)at;
@@ -383,8 +384,9 @@ int32_t trn__cpu_compile(trn_device *dev, const trn_graph *graph,
         trn__cpu_release(dev, r.p);
         return status;
     }
-    r.p->last_check = trn__cpu_last_check(r.p);
     trn__cpu_fuse(dev, r.p);
+    trn__cpu_find_kept(r.p);
+    trn__cpu_find_workspace(dev, r.p);
     *program = r.p;
     return TRN_OK;
 }

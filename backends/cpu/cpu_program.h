@@ -97,7 +97,9 @@ struct trn__cpu_piece {
 struct trn_program {
     int32_t n_values, n_steps, n_inputs, n_outputs, n_scalars, n_draws;
     uint64_t arena_bytes; /* the plan's, and what fusion had to give up */
-    int32_t last_check;   /* the last step that can fail, or -1 */
+    uint64_t kept_bytes;  /* copies of inputs, and the head before which they */
+    int32_t keep_at;      /* are made; -1: never */
+    uint64_t work_bytes;  /* the largest workspace of a step */
     trn__cpu_value *values;
     trn__cpu_step *steps;
     trn__cpu_piece *pieces;
@@ -123,16 +125,20 @@ int32_t trn__cpu_compile(trn_device *dev, const trn_graph *graph,
 void trn__cpu_release(trn_device *dev, trn_program *program);
 
 /* cpu_execute.c */
+/* What an execution takes beside its buffers: arena, copies, workspace. */
+uint64_t trn__cpu_program_bytes(trn_device *dev, trn_program *program);
+/* Finds work_bytes, when all else of the program is final. */
+void trn__cpu_find_workspace(trn_device *dev, trn_program *p);
 int32_t trn__cpu_execute(trn_device *dev, trn_program *program,
                          const trn_execution *e, uint64_t *ticket);
 int32_t trn__cpu_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome);
 int32_t trn__cpu_poll(trn_device *dev, uint64_t ticket);
 
-/* cpu_undo.c: the last step that can fail; copies of the inputs' memory that a
- * program overwrites (NULL: no memory), to be freed, and putting them back. */
-int32_t trn__cpu_last_check(const trn_program *p);
-char *trn__cpu_keep_inputs(trn_device *dev, const trn_program *p,
-                           const trn_execution *e);
+/* cpu_undo.c: finds keep_at and kept_bytes; copies the inputs' memory that a
+ * program overwrites, and puts it back. */
+void trn__cpu_find_kept(trn_program *p);
+void trn__cpu_keep_inputs(const trn_program *p, const trn_execution *e,
+                          char *kept);
 void trn__cpu_put_back(const trn_program *p, const trn_execution *e,
                        const char *kept);
 

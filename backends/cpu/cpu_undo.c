@@ -32,7 +32,7 @@ static bool may_fail(const trn_program *p, const trn__cpu_step *s)
     }
 }
 
-int32_t trn__cpu_last_check(const trn_program *p)
+static int32_t last_check(const trn_program *p)
 {
     int32_t last = -1;
     for (int32_t i = 0; i < p->n_steps; i++) {
@@ -40,6 +40,16 @@ int32_t trn__cpu_last_check(const trn_program *p)
             last = i;
     }
     return last;
+}
+
+/* The head of the first group that writes to an input; n_steps: none. */
+static int32_t first_write(const trn_program *p)
+{
+    for (int32_t i = 0; i < p->n_steps; i++) {
+        if (p->steps[i].writes_input)
+            return p->steps[i].head;
+    }
+    return p->n_steps;
 }
 
 static size_t bytes_of(const trn_arg *arg)
@@ -62,23 +72,29 @@ static bool is_written(const trn_program *p, int32_t i)
     return v->base == i && v->maker >= 0 && v->where == TRN__CPU_INPUT;
 }
 
-char *trn__cpu_keep_inputs(trn_device *dev, const trn_program *p,
-                           const trn_execution *e)
+void trn__cpu_find_kept(trn_program *p)
 {
-    size_t total = 1;
+    const int32_t first = first_write(p);
+    p->keep_at = -1;
+    p->kept_bytes = 0;
+    if (first > last_check(p))
+        return;
+    p->keep_at = first;
     for (int32_t i = 0; i < p->n_values; i++)
-        total += is_written(p, i) ? bytes_of(&p->values[i].arg) : 0;
-    char *kept = trn__cpu_alloc(dev, total);
-    size_t at = 0;
-    for (int32_t i = 0; i < p->n_values && kept != NULL; i++) {
+        p->kept_bytes += is_written(p, i) ? bytes_of(&p->values[i].arg) : 0;
+}
+
+void trn__cpu_keep_inputs(const trn_program *p, const trn_execution *e,
+                          char *kept)
+{
+    for (int32_t i = 0; i < p->n_values; i++) {
         if (!is_written(p, i))
             continue;
         size_t n = bytes_of(&p->values[i].arg);
         if (n > 0)
-            memcpy(kept + at, e->inputs[p->values[i].number], n);
-        at += n;
+            memcpy(kept, e->inputs[p->values[i].number], n);
+        kept += n;
     }
-    return kept;
 }
 
 void trn__cpu_put_back(const trn_program *p, const trn_execution *e,

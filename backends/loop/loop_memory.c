@@ -172,6 +172,8 @@ void trn__loop_pool_free(trn__loop_pool *p, trn_buffer *buffer)
 
 char *trn__loop_address(const trn__loop_pool *p, const trn_buffer *buffer)
 {
+    if (buffer == NULL) /* of an empty tensor: nobody goes there */
+        return p->worker_base;
     uintptr_t offset = (uintptr_t)buffer - (uintptr_t)p->host_base;
     return p->worker_base + offset;
 }

@@ -135,7 +135,18 @@ typedef struct trn_graph_node {
     uint32_t fused_only; /* bit i: output i is used inside the group only */
     uint32_t on_host; /* 1: to be run by reference_op on host memory, in its
                          place in the program (TRN_CAP_HOST_NODES only) */
+    uint32_t origin; /* the op that the program called: op itself, or the
+                        composite that this node is a part of */
+    uint32_t checks; /* 1: it looks at values and may report a bad one */
 } trn_graph_node;
+
+/* Scalar i of a graph.  A literal is the same in every execution (a rule's 0 or
+ * 1) and may be compiled in; others must not be. */
+typedef struct trn_graph_scalar {
+    uint32_t size;
+    uint32_t is_literal;
+    double value; /* of a literal */
+} trn_graph_scalar;
 
 /* Output i of a graph: a value, and the input whose memory it takes over. */
 typedef struct trn_graph_output {
@@ -196,6 +207,7 @@ typedef struct trn_host_services {
     /* keeps the context's threads awake between parallel_for calls */
     void (*region_begin)(void *host);
     void (*region_end)(void *host);
+    bool (*graph_scalar)(const trn_graph *g, int32_t i, trn_graph_scalar *out);
 } trn_host_services;
 
 /* One entry for a device in a shared object: TRN_PLUGIN_ENTRY.  Gives the
@@ -249,6 +261,9 @@ struct trn_backend {
     bool (*supports)(trn_device *device, const trn_op_call *call);
     /* one line about what runs ("avx2"); NULL: the name alone */
     const char *(*describe)(trn_device *device);
+    /* memory that an execution takes beside its buffers, exactly; the plan
+     * shows it.  NULL: the graph's arena_bytes */
+    uint64_t (*program_bytes)(trn_device *device, trn_program *program);
 };
 
 TRN_END_DECLS

@@ -160,7 +160,8 @@ typedef struct trn_cross_entropy_options {
     uint32_t size;
     uint32_t reduction; /* trn_reduction, default TRN_REDUCE_MEAN */
     bool has_ignore_index;
-    int64_t ignore_index; /* targets of this value do not count */
+    int64_t ignore_index; /* targets of this value do not count; at most 2^53 in
+                             magnitude */
 } trn_cross_entropy_options;
 
 #define TRN_CROSS_ENTROPY_INIT                                                 \

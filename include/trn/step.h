@@ -41,7 +41,8 @@ typedef struct trn_capture_info {
     uint64_t replays;      /* programs executed */
     uint64_t early_reads;  /* values read inside an open step */
     uint64_t fallbacks;    /* ops that a device left to the host */
-    uint64_t plan_bytes;   /* memory of the last program's transient values */
+    uint64_t plan_bytes;   /* memory that the last program takes while it runs,
+                              beside inputs and results */
 } trn_capture_info;
 
 #define TRN_CAPTURE_INFO_INIT                                      \

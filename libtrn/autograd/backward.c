@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libtrn/autograd/walk.h"
+#include "libtrn/context/struct_size.h"
 #include "libtrn/ops/capture.h"
 #include "libtrn/ops/step.h"
 #include "trn/autograd.h"
@@ -186,14 +187,8 @@ static trn_status note_complete(void *user, trn__record *r)
 
 static trn_status check_grad(trn_context *c, int n_outputs,
                              trn_tensor *const *outputs, int n_inputs,
-                             trn_tensor *const *inputs,
-                             const trn_grad_options *o)
+                             trn_tensor *const *inputs)
 {
-    if (o->size < sizeof *o)
-        return trn__fail(c, TRN_ERR_ARG,
-                         "trn_grad: options.size is %u; expected %u: start "
-                         "from TRN_GRAD_INIT",
-                         (unsigned)o->size, (unsigned)sizeof *o);
     for (int i = 0; i < n_outputs; i++) {
         if (outputs[i] == NULL)
             return trn__fail(c, TRN_ERR_ARG, "trn_grad: output %d is NULL", i);
@@ -247,10 +242,9 @@ static trn_tensor *delivered(wanted *want, int j, bool zeros)
         return zeros ? trn_full(t->c, (trn_dtype)t->arg.dtype,
                                 (int)t->arg.rank, t->arg.shape, 0.0)
                      : NULL;
-    if (g->view != NULL || (g->owner != NULL && is_taken(want, j)))
-        own = trn_copy(g); /* a captured step's: a value of its own */
-    else if (is_taken(want, j))
-        own = trn__tensor_alias(g);
+    if (is_taken(want, j) || g->view != NULL || g->storage->refs > 1 ||
+        !trn__is_contiguous(&g->arg))
+        own = trn_copy(g); /* a write to it must reach nothing else */
     if (own == g && g->owner == NULL)
         trn__scope_add(t->c, g); /* our reference is now the scope's */
     else
@@ -299,8 +293,7 @@ trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
                     trn_tensor *const *inputs, trn_tensor *const *seeds,
                     const trn_grad_options *options, trn_tensor **out)
 {
-    static const trn_grad_options defaults = TRN_GRAD_INIT;
-    const trn_grad_options *o = options == NULL ? &defaults : options;
+    trn_grad_options o = TRN_GRAD_INIT;
     if (n_outputs < 1 || outputs == NULL || outputs[0] == NULL ||
         n_inputs < 0 || (n_inputs > 0 && (inputs == NULL || out == NULL)))
         return TRN_ERR_ARG;
@@ -308,11 +301,13 @@ trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
     for (int j = 0; j < n_inputs; j++)
         out[j] = NULL;
     TRN_TRY(trn__pending(c));
-    TRN_TRY(check_grad(c, n_outputs, outputs, n_inputs, inputs, o));
+    TRN_TRY(trn__options_take(c, "trn_grad", TRN__SIZED_trn_grad_options, &o,
+                              options));
+    TRN_TRY(check_grad(c, n_outputs, outputs, n_inputs, inputs));
     trn__walk_call call = {
         .kind = TRN__ENTRY_GRAD,
-        .flags = (uint32_t)o->retain_graph | (uint32_t)o->create_graph << 1 |
-                 (uint32_t)o->zeros << 2,
+        .flags = (uint32_t)o.retain_graph | (uint32_t)o.create_graph << 1 |
+                 (uint32_t)o.zeros << 2,
         .n = n_outputs,
         .first = outputs,
         .second = seeds,
@@ -321,7 +316,7 @@ trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
         .out = out,
     };
     if (!trn__capture_on(c))
-        return walk_and_deliver(c, o, &call);
+        return walk_and_deliver(c, &o, &call);
     for (int i = 0; i < n_outputs; i++)
         TRN_TRY(check_root(c, "trn_grad", outputs[i]));
     int matched = trn__walk_matched(c, &call);
@@ -330,6 +325,6 @@ trn_status trn_grad(int n_outputs, trn_tensor *const *outputs, int n_inputs,
     int32_t entry = trn__walk_record_begin(c);
     if (entry < 0)
         return c->status;
-    walk_and_deliver(c, o, &call);
+    walk_and_deliver(c, &o, &call);
     return trn__walk_record_end(c, entry, &call);
 }

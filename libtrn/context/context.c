@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "libtrn/context/context.h"
+#include "libtrn/context/struct_size.h"
 #include "trn/step.h"
 #include "trn/version.h"
 
@@ -176,11 +177,6 @@ static trn_status choose_exec(trn_context *c, const trn_options *o)
 
 static trn_status open_parts(trn_context *c, const trn_options *o)
 {
-    if (o->size < sizeof *o)
-        return trn__fail(c, TRN_ERR_ARG,
-                         "trn_open: options.size is %u; expected %u: start "
-                         "from TRN_OPTIONS_INIT",
-                         (unsigned)o->size, (unsigned)sizeof *o);
     if ((o->alloc == NULL) != (o->free == NULL))
         return trn__fail(c, TRN_ERR_ARG,
                          "trn_open: of the hooks alloc and free one is NULL; "
@@ -204,14 +200,14 @@ static trn_status open_parts(trn_context *c, const trn_options *o)
 
 trn_status trn_open(trn_context **out, const trn_options *options)
 {
-    static const trn_options defaults = TRN_OPTIONS_INIT;
+    trn_options o = TRN_OPTIONS_INIT;
     if (out == NULL)
         return TRN_ERR_ARG;
-    const trn_options *o = options == NULL ? &defaults : options;
-    bool hooks = o->size >= sizeof *o && o->alloc != NULL && o->free != NULL;
+    bool taken = trn__struct_take(TRN__SIZED_trn_options, &o, options);
+    bool hooks = o.alloc != NULL && o.free != NULL;
     trn_context *c =
-        trn__context_alloc(hooks ? o->alloc : NULL, hooks ? o->free : NULL,
-                           hooks ? o->memory_user : NULL);
+        trn__context_alloc(hooks ? o.alloc : NULL, hooks ? o.free : NULL,
+                           hooks ? o.memory_user : NULL);
     *out = c;
     if (c == NULL)
         return TRN_ERR_NOMEM;
@@ -219,8 +215,10 @@ trn_status trn_open(trn_context **out, const trn_options *options)
     c->counters.prev = c->counters.next = &c->counters;
     if (trn__memory_open(c) != TRN_OK)
         trn__fail(c, TRN_ERR_NOMEM, "trn_open: out of memory");
+    else if (!taken)
+        trn__struct_refuse(c, "trn_open", TRN__SIZED_trn_options, options);
     else
-        open_parts(c, o);
+        open_parts(c, &o);
     c->broken = c->status != TRN_OK;
     return c->status;
 }

@@ -14,6 +14,7 @@
 
 #include "libtrn/context/context.h"
 #include "libtrn/context/process.h"
+#include "libtrn/context/struct_size.h"
 
 #define ALIGNMENT 64
 #define SHARED (-1) /* class of blocks that are never cached */
@@ -244,14 +245,17 @@ trn_status trn_memory(const trn_context *c, trn_memory_info *out)
 {
     if (c == NULL)
         return TRN_ERR_NOMEM;
-    if (out == NULL || out->size < sizeof *out)
+    if (!trn__struct_holds(TRN__SIZED_trn_memory_info, out))
         return TRN_ERR_ARG;
     const trn__memory *m = &c->memory;
-    out->bytes_in_use = m->bytes_in_use + atomic_load(&m->shared_bytes);
-    out->bytes_peak = m->bytes_peak + atomic_load(&m->shared_peak);
-    out->bytes_cached = m->bytes_cached;
-    out->blocks_in_use = m->blocks_in_use + atomic_load(&m->shared_blocks);
-    out->blocks_asked = m->blocks_asked + atomic_load(&m->shared_asked);
+    const trn_memory_info info = {
+        .bytes_in_use = m->bytes_in_use + atomic_load(&m->shared_bytes),
+        .bytes_peak = m->bytes_peak + atomic_load(&m->shared_peak),
+        .bytes_cached = m->bytes_cached,
+        .blocks_in_use = m->blocks_in_use + atomic_load(&m->shared_blocks),
+        .blocks_asked = m->blocks_asked + atomic_load(&m->shared_asked),
+    };
+    trn__struct_give(TRN__SIZED_trn_memory_info, out, &info);
     return TRN_OK;
 }
 

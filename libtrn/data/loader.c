@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "libtrn/context/struct_size.h"
 #include "libtrn/data/data.h"
 
 /* ---- making ---- */
@@ -19,19 +20,14 @@ trn_status trn__loader_check(trn_context *c, const char *what,
                              const trn_loader_options *options,
                              trn_loader_options *out)
 {
-    static const trn_loader_options defaults = TRN_LOADER_INIT;
-    const trn_loader_options *o = options == NULL ? &defaults : options;
+    *out = (trn_loader_options)TRN_LOADER_INIT;
     TRN_TRY(trn__pending(c));
-    if (o->size < sizeof *o)
-        return trn__fail(c, TRN_ERR_ARG,
-                         "%s: options.size is %u; expected %u: start from "
-                         "TRN_LOADER_INIT",
-                         what, (unsigned)o->size, (unsigned)sizeof *o);
+    TRN_TRY(trn__options_take(c, what, TRN__SIZED_trn_loader_options, out,
+                              options));
     if (batch_size < 1)
         return trn__fail(c, TRN_ERR_ARG,
                          "%s: batch_size is %lld; expected 1 or more", what,
                          (long long)batch_size);
-    *out = *o;
     return TRN_OK;
 }
 

@@ -78,6 +78,7 @@ void trn__host_services(trn_context *c, trn_host_services *out)
         .graph_value = trn__graph_get_value,
         .graph_output = trn__graph_get_output,
         .graph_input = trn__graph_get_input,
+        .graph_scalar = trn__graph_get_scalar,
         .reference_op = trn__reference_op,
         .region_begin = host_region_begin,
         .region_end = host_region_end,

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "libtrn/context/struct_size.h"
 #include "libtrn/dispatch/host.h"
 
 extern const trn_backend trn__cpu_backend; /* backends/cpu */
@@ -189,11 +190,13 @@ int32_t trn__reference_op(void *host, const trn_op_call *call)
 {
     trn_context *c = host;
     trn__fp_env saved;
-    if (!c->reference.ready || call == NULL || call->size < sizeof *call)
+    trn_op_call known = {.size = (uint32_t)sizeof known};
+    if (!c->reference.ready || call == NULL ||
+        !trn__struct_take(TRN__SIZED_trn_op_call, &known, call))
         return TRN_ERR_ARG;
     pthread_mutex_lock(&c->reference.lock);
     trn__fp_enter(&saved);
-    int32_t status = run(&c->reference, call);
+    int32_t status = run(&c->reference, &known);
     trn__fp_leave(&saved);
     pthread_mutex_unlock(&c->reference.lock);
     return status;

@@ -27,6 +27,7 @@ void trn__graph_free(trn_graph *g)
     trn__free(c, g->values);
     trn__free(c, g->inputs);
     trn__free(c, g->outputs);
+    trn__free(c, g->literals);
     trn__free(c, g);
 }
 
@@ -85,12 +86,15 @@ static bool copy_arrays(trn_graph *to, const trn_graph *from)
                          from->n_inputs + 1, sizeof *to->inputs);
     to->outputs = regrown(to->c, from->outputs, from->n_outputs,
                           from->n_outputs + 1, sizeof *to->outputs);
+    to->literals = regrown(to->c, from->literals, from->n_literals,
+                           from->n_literals + 1, sizeof *to->literals);
+    to->room_literals = from->n_literals + 1;
     to->room_nodes = from->n_nodes + 1;
     to->room_values = from->n_values + 1;
     to->room_inputs = from->n_inputs + 1;
     to->room_outputs = from->n_outputs + 1;
     return to->nodes != NULL && to->values != NULL && to->inputs != NULL &&
-           to->outputs != NULL;
+           to->outputs != NULL && to->literals != NULL;
 }
 
 trn_graph *trn__graph_copy(const trn_graph *g)
@@ -194,6 +198,39 @@ int32_t trn__graph_add_node(trn_graph *g, const trn__graph_node *node,
     return first;
 }
 
+trn_status trn__graph_add_literal(trn_graph *g, int32_t scalar, double value)
+{
+    TRN_ASSERT(g->n_literals == 0 ||
+               g->literals[g->n_literals - 1].scalar < scalar);
+    if (g->n_literals == g->room_literals) {
+        int32_t room = g->room_literals < 8 ? 16 : 2 * g->room_literals;
+        void *more = regrown(g->c, g->literals, g->n_literals, room,
+                             sizeof *g->literals);
+        if (more == NULL)
+            return TRN_ERR_NOMEM;
+        trn__free(g->c, g->literals);
+        g->literals = more;
+        g->room_literals = room;
+    }
+    g->literals[g->n_literals++] = (trn__graph_literal){scalar, value};
+    return TRN_OK;
+}
+
+const trn__graph_literal *trn__graph_literal_of(const trn_graph *g, int32_t s)
+{
+    int32_t low = 0, high = g->n_literals;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (g->literals[middle].scalar < s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->n_literals && g->literals[low].scalar == s
+               ? &g->literals[low]
+               : NULL;
+}
+
 trn_status trn__graph_add_output(trn_graph *g, int32_t value, int32_t alias)
 {
     void *moved;
@@ -218,6 +255,19 @@ static bool give(void *out, void *filled, size_t size)
     memcpy(filled, &written, sizeof written);
     memcpy(out, filled, n);
     return true;
+}
+
+bool trn__graph_get_scalar(const trn_graph *g, int32_t i,
+                           trn_graph_scalar *out)
+{
+    if (i < 0 || i >= g->n_scalars)
+        return false;
+    const trn__graph_literal *l = trn__graph_literal_of(g, i);
+    trn_graph_scalar scalar = {
+        .is_literal = l != NULL,
+        .value = l == NULL ? 0.0 : l->value,
+    };
+    return give(out, &scalar, sizeof scalar);
 }
 
 bool trn__graph_get_info(const trn_graph *g, trn_graph_info *out)
@@ -252,6 +302,8 @@ bool trn__graph_get_node(const trn_graph *g, int32_t i, trn_graph_node *out)
         .group = n->group,
         .fused_only = n->fused_only,
         .on_host = n->on_host,
+        .origin = n->origin == 0 ? n->op : n->origin,
+        .checks = trn__graph_node_checks(g, i),
     };
     for (int k = 0; k < 8; k++) {
         node.in[k] = k < n->n_in ? n->in[k] : -1;

@@ -26,6 +26,7 @@ typedef struct trn__graph_node {
     uint32_t op;
     uint8_t n_in, n_out, n_scalars;
     bool dead;
+    uint32_t origin; /* the composite that it is a part of; else op */
     bool on_host; /* by the reference kernel, inside the program */
     int32_t in[TRN__MAX_IN], out[TRN__MAX_OUT];
     uint64_t attrs[TRN__MAX_ATTRS / 8];
@@ -34,6 +35,12 @@ typedef struct trn__graph_node {
     int32_t draw, group;
     uint32_t fused_only;
 } trn__graph_node;
+
+/* A scalar that is the same in every execution: a rule's 0 or 1. */
+typedef struct trn__graph_literal {
+    int32_t scalar;
+    double value;
+} trn__graph_literal;
 
 typedef struct trn__graph_output {
     int32_t value, alias;
@@ -45,6 +52,8 @@ struct trn_graph {
     trn__graph_value *values;
     int32_t *inputs; /* value of input i */
     trn__graph_output *outputs;
+    trn__graph_literal *literals; /* by increasing scalar */
+    int32_t n_literals, room_literals;
     int32_t n_nodes, n_values, n_inputs, n_outputs, n_scalars, n_draws;
     int32_t room_nodes, room_values, room_inputs, room_outputs;
     int32_t n_groups;
@@ -66,6 +75,10 @@ int32_t trn__graph_add_input(trn_graph *g, const trn__desc *desc);
  * offset relative to the input's memory. */
 int32_t trn__graph_add_node(trn_graph *g, const trn__graph_node *node,
                             int n_out, const trn_arg *out);
+/* Scalar s, larger than all literals so far, is always this. */
+trn_status trn__graph_add_literal(trn_graph *g, int32_t s, double value);
+/* The literal of scalar s, or NULL. */
+const trn__graph_literal *trn__graph_literal_of(const trn_graph *g, int32_t s);
 trn_status trn__graph_add_output(trn_graph *g, int32_t value, int32_t alias);
 
 /* Equal structure: ops, attributes, wiring, shapes, outputs. */
@@ -116,5 +129,7 @@ bool trn__graph_get_value(const trn_graph *g, int32_t i, trn_graph_value *out);
 bool trn__graph_get_output(const trn_graph *g, int32_t i,
                            trn_graph_output *out);
 int32_t trn__graph_get_input(const trn_graph *g, int32_t i);
+bool trn__graph_get_scalar(const trn_graph *g, int32_t i,
+                           trn_graph_scalar *out);
 
 #endif

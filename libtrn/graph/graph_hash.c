@@ -13,6 +13,7 @@
  *          outputs (number; for each its type, of a view also offset and
  *          strides)
  *   outputs: their number; for each value and alias
+ *   if there are literals: their number; for each scalar and bits
  *
  * A type is dtype, rank and the shape's entries.  No address, no padding and no
  * host's byte order goes into it.
@@ -87,6 +88,13 @@ static void put_node(hasher *h, const trn_graph *g, const trn__graph_node *n)
     }
 }
 
+static int64_t bits_of(double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 uint64_t trn__graph_hash(const trn_graph *g)
 {
     hasher h = {
@@ -104,6 +112,12 @@ uint64_t trn__graph_hash(const trn_graph *g)
     for (int32_t i = 0; i < g->n_outputs; i++) {
         put(&h, g->outputs[i].value);
         put(&h, g->outputs[i].alias);
+    }
+    if (g->n_literals > 0)
+        put(&h, g->n_literals);
+    for (int32_t i = 0; i < g->n_literals; i++) {
+        put(&h, g->literals[i].scalar);
+        put(&h, bits_of(g->literals[i].value));
     }
     return h.hash;
 }
@@ -130,8 +144,14 @@ static bool same_node(const trn__graph_node *a, const trn__graph_node *b)
 bool trn__graph_equal(const trn_graph *a, const trn_graph *b)
 {
     if (a->n_nodes != b->n_nodes || a->n_values != b->n_values ||
-        a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
+        a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs ||
+        a->n_literals != b->n_literals)
         return false;
+    for (int32_t i = 0; i < a->n_literals; i++) {
+        if (a->literals[i].scalar != b->literals[i].scalar ||
+            bits_of(a->literals[i].value) != bits_of(b->literals[i].value))
+            return false;
+    }
     for (int32_t i = 0; i < a->n_inputs; i++) {
         if (a->inputs[i] != b->inputs[i])
             return false;

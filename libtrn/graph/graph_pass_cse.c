@@ -96,8 +96,28 @@ static void merge(trn_graph *g, int32_t *table, int32_t mask,
         g->outputs[i].value = same[g->outputs[i].value];
 }
 
+/* Literals of equal bits are one scalar: the first of them. */
+static void merge_literals(trn_graph *g)
+{
+    for (int32_t q = 0; q < g->n_nodes; q++) {
+        trn__graph_node *n = &g->nodes[q];
+        for (int i = 0; i < n->n_scalars; i++) {
+            const trn__graph_literal *l =
+                trn__graph_literal_of(g, n->scalar[i]);
+            for (int32_t k = 0; l != NULL && k < g->n_literals; k++) {
+                if (memcmp(&g->literals[k].value, &l->value,
+                           sizeof l->value) != 0)
+                    continue;
+                n->scalar[i] = g->literals[k].scalar;
+                break;
+            }
+        }
+    }
+}
+
 trn_status trn__graph_cse(trn_graph *g)
 {
+    merge_literals(g);
     int32_t size = 16;
     while (size < 2 * g->n_nodes)
         size *= 2;

@@ -23,6 +23,11 @@ trn_status trn__check_inputs(trn__call *k)
                              "%s: input %d is NULL; expected a tensor",
                              info->name, i);
         TRN_TRY(trn__check_tensor(c, info->name, k->in[i]));
+        if (((info->writes >> i) & 1u) && k->in[i]->storage->read_only)
+            return trn__fail(c, TRN_ERR_STATE,
+                             "%s: %s wraps the caller's memory and cannot be "
+                             "written",
+                             info->name, trn__describe(&k->in[i]->arg).s);
         if (k->in[i]->storage != NULL && k->in[i]->storage->deferred)
             TRN_TRY(c->tensors->settle(c, k->in[i]));
     }

@@ -10,25 +10,6 @@
 #include "libtrn/ops/lower.h"
 #include "libtrn/ops/trace_parts.h"
 
-void trn__body_free(trn_context *c, trn__body *body)
-{
-    trn__graph_free(body->graph);
-    trn__free(c, body->constants);
-    *body = (trn__body){NULL, NULL, 0};
-}
-
-static void capture_free(trn_context *c, trn__capture *q)
-{
-    trn__trace_end(c);
-    trn__free(c, q->bound);
-    trn__free(c, q->tensors);
-    trn__free(c, q->held);
-    trn__free(c, q->marked);
-    trn__free(c, q->scalars);
-    trn__free(c, q->draws);
-    trn__free(c, q);
-}
-
 /* Stand-ins for the node's inputs, as inputs 0 .. of the body. */
 static trn_status make_inputs(trn_context *c, const trn_graph *g,
                               const trn__graph_node *n, trn__call *k)
@@ -38,9 +19,10 @@ static trn_status make_inputs(trn_context *c, const trn_graph *g,
         trn__desc desc = {.dtype = arg->dtype, .rank = arg->rank};
         memcpy(desc.shape, arg->shape, sizeof desc.shape);
         k->in[i] = trn__tensor_lazy(c, &desc);
-        if (k->in[i] == NULL ||
-            trn__trace_bind_stand_in(c, k->in[i]) != TRN_OK)
+        if (k->in[i] == NULL)
             return c->status;
+        k->in[i]->arg = *arg; /* its layout too: views are made of it */
+        TRN_TRY(trn__trace_bind_stand_in(c, k->in[i]));
     }
     return TRN_OK;
 }
@@ -79,24 +61,16 @@ static trn_status take_outputs(trn_context *c, const trn__call *k,
     return TRN_OK;
 }
 
-static trn_status take_body(trn_context *c, int n_scalars, trn__body *out)
+static trn_status take_body(trn_context *c, trn_graph **out)
 {
-    trn__capture *q = c->capture;
-    int32_t n = q->trace->graph->n_scalars - n_scalars;
-    out->constants = trn__alloc(c, (size_t)(n + 1) * sizeof(double));
-    if (out->constants == NULL)
-        return trn__fail_memory(c, "a decomposition",
-                                (uint64_t)n * sizeof(double));
-    for (int32_t i = 0; i < n; i++)
-        out->constants[i] = q->scalars[n_scalars + i];
-    out->n_constants = n;
-    out->graph = q->trace->graph;
-    q->trace->graph = trn__graph_new(c); /* the trace is freed with one */
+    trn__trace *t = c->capture->trace;
+    *out = t->graph;
+    t->graph = trn__graph_new(c); /* the trace is freed with one */
     return c->status;
 }
 
 static trn_status run_rule(trn_context *c, const trn_graph *g,
-                           const trn__graph_node *n, trn__body *out)
+                           const trn__graph_node *n, trn_graph **out)
 {
     trn__call k;
     trn__scope scope;
@@ -112,27 +86,35 @@ static trn_status run_rule(trn_context *c, const trn_graph *g,
     trn__scope_leave(c, &scope, NULL);
     for (int i = 0; i < n->n_in; i++)
         trn__unref(k.in[i]);
+    if (c->status == TRN_OK && c->capture->n_bound != n->n_in)
+        trn__fail(c, TRN_ERR_INTERNAL,
+                  "%s: its decomposition uses a tensor made from host data",
+                  trn__ops[n->op].name);
     if (c->status == TRN_OK && status == TRN_OK)
-        status = take_body(c, n->n_scalars, out);
+        take_body(c, out);
     return c->status;
 }
 
 trn_status trn__body_trace(trn_context *c, const trn_graph *g, int32_t node,
-                           trn__body *out)
+                           trn_graph **out)
 {
     trn__capture *outer = c->capture;
     trn__capture *q = trn__alloc_zeroed(c, sizeof *q);
-    *out = (trn__body){NULL, NULL, 0};
+    *out = NULL;
     if (q == NULL)
         return trn__fail_memory(c, "a decomposition", sizeof *q);
     q->serial = outer->serial; /* begin takes the next one */
     c->capture = q;
     trn__trace_begin(c, true);
+    q->depth = 1; /* the rule's own scalars are literals */
     if (q->on)
         run_rule(c, g, &g->nodes[node], out);
-    capture_free(c, q);
+    trn__trace_end(c);
+    trn__capture_free(c, q);
     c->capture = outer;
-    if (c->status != TRN_OK)
-        trn__body_free(c, out);
+    if (c->status != TRN_OK) {
+        trn__graph_free(*out);
+        *out = NULL;
+    }
     return c->status;
 }

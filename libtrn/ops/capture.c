@@ -8,17 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libtrn/context/struct_size.h"
 #include "libtrn/ops/capture.h"
 #include "libtrn/ops/flight.h"
 #include "libtrn/ops/plan.h"
 #include "libtrn/ops/trace_parts.h"
+
+#define MAX_LOOSE 256 /* ops that may wait outside of steps */
 
 bool trn__capture_on(trn_context *c)
 {
     trn__capture *p = c->capture;
     if (p == NULL)
         return false;
-    if (!p->on && p->loose && !c->tensors->in_step)
+    bool loose = p->loose && !c->tensors->in_step;
+    if (loose && p->on && p->at >= MAX_LOOSE && p->depth == 0 &&
+        trn__capture_flush(c) != TRN_OK)
+        return false; /* the error is pending */
+    if (loose && !p->on)
         trn__trace_begin(c, true);
     return p->on;
 }
@@ -217,6 +224,7 @@ static trn_status run_program(trn_context *c, results *r)
         plan = trn__plan_of(c, t->graph);
     if (plan == NULL)
         return c->status;
+    trn__plan_touch(c, plan);
     t->plan = plan;
     TRN_TRY(make_buffers(c, r));
     return trn__flight_start(c, plan, r->buffers, r->storages);
@@ -267,7 +275,9 @@ void trn__capture_end(trn_context *c)
     for (int32_t i = 0; c->status != TRN_OK && i < p->n_marked; i++) {
         trn__storage *s = base_of(p->marked[i])->storage;
         s->lost = s->lost || is_new(p, s); /* of a step that failed */
-        trn__entry_let_go(p->marked[i]);
+        for (trn_tensor *t = p->marked[i]; t != NULL;
+             t = t->view == NULL ? NULL : t->view->base)
+            trn__entry_let_go(t); /* someone still has it */
     }
     trn__trace_end(c);
     while (p->n_traces > MAX_TRACES)
@@ -380,14 +390,7 @@ static void capture_close(trn_context *c)
     while (p->first != NULL)
         trn__trace_free(c, p->first);
     trn__plans_free(c);
-    trn__free(c, p->bound);
-    trn__free(c, p->tensors);
-    trn__free(c, p->used);
-    trn__free(c, p->held);
-    trn__free(c, p->marked);
-    trn__free(c, p->scalars);
-    trn__free(c, p->draws);
-    trn__free(c, p);
+    trn__capture_free(c, p);
     c->capture = NULL;
 }
 
@@ -400,13 +403,11 @@ trn_status trn_capture(const trn_context *c, trn_capture_info *out)
 {
     if (c == NULL)
         return TRN_ERR_NOMEM;
-    if (out == NULL || out->size < sizeof *out)
+    static const trn_capture_info none;
+    if (!trn__struct_holds(TRN__SIZED_trn_capture_info, out))
         return TRN_ERR_ARG;
-    uint32_t size = out->size;
-    *out = (trn_capture_info){.size = size};
-    if (c->capture != NULL)
-        *out = c->capture->info;
-    out->size = size;
+    trn__struct_give(TRN__SIZED_trn_capture_info, out,
+                     c->capture == NULL ? &none : &c->capture->info);
     return TRN_OK;
 }
 

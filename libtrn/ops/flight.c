@@ -9,7 +9,6 @@
 #include "libtrn/ops/flight.h"
 #include "libtrn/ops/step.h"
 
-
 typedef struct trn__flight {
     struct trn__flight *next; /* oldest first */
     trn__plan *plan;
@@ -47,6 +46,7 @@ static void lose_states(trn_context *c, const trn_graph *g,
 static trn_status run_now(trn_context *c, trn__plan *plan,
                           trn_buffer *const *outputs)
 {
+    TRN_TRY(trn__flights_finish(c)); /* the older ones come first */
     trn_outcome outcome = {.size = (uint32_t)sizeof outcome};
     trn_status status = trn__plan_run(c, plan, outputs, &outcome);
     if (status != TRN_OK && outcome.inputs_lost)

@@ -16,88 +16,100 @@ typedef struct lowering {
     trn_context *c;
     const trn_graph *from;
     trn_graph *to;
-    int32_t *number; /* in `to`, by value of `from` */
-    double *constants;
-    int32_t n_constants, room;
 } lowering;
 
-/* Does the device take this node? */
-static bool takes(const lowering *l, const trn__graph_node *n)
+static bool call_takes(trn_context *c, const trn_op_call *call)
 {
-    const trn_backend *b = l->c->backend;
+    const trn_backend *b = c->backend;
+    return b->supports == NULL || b->supports(c->device, call);
+}
+
+/* Does the device take this node of g? */
+static bool takes(const lowering *l, const trn_graph *g,
+                  const trn__graph_node *n)
+{
     const trn_arg *in[TRN__MAX_IN], *out[TRN__MAX_OUT];
-    if (b->supports == NULL)
-        return true;
     for (int i = 0; i < n->n_in; i++)
-        in[i] = &l->from->values[n->in[i]].arg;
+        in[i] = &g->values[n->in[i]].arg;
     for (int i = 0; i < n->n_out; i++)
-        out[i] = &l->from->values[n->out[i]].arg;
-    bool update = trn__ops[n->op].writes != 0;
+        out[i] = &g->values[n->out[i]].arg;
     trn_op_call call = {
         .size = (uint32_t)sizeof call,
         .op = n->op,
         .n_in = n->n_in,
-        .n_out = update ? 0 : n->n_out,
+        .n_out = trn__ops[n->op].writes != 0 ? 0 : n->n_out,
         .in = in,
         .out = out,
         .attrs = n->attrs,
         .attrs_size = n->attrs_size,
         .n_values = n->n_scalars,
     };
-    return b->supports(l->c->device, &call);
+    return call_takes(l->c, &call);
 }
 
-static trn_status copy_inputs(lowering *l)
+static bool host_may(const trn_context *c)
+{
+    return (c->backend->caps & TRN_CAP_HOST_NODES) && c->allow_fallback;
+}
+
+static trn_status refuse(trn_context *c, uint32_t op)
+{
+    return trn__fail(c, TRN_ERR_UNSUPPORTED,
+                     "%s: device %s does not have it for these types; %s",
+                     trn__ops[op].name, c->backend->name,
+                     c->backend->caps & TRN_CAP_HOST_NODES
+                         ? "the host may do it with TRN_FALLBACK=allow"
+                         : "and it cannot leave it to the host");
+}
+
+trn_status trn__check_placement(const trn__call *k)
+{
+    trn__operands o;
+    const trn__op_info *info = &trn__ops[k->op];
+    if (info->decompose != NULL || info->view != NULL || host_may(k->c))
+        return TRN_OK;
+    trn__operands_fill(&o, k);
+    return call_takes(k->c, &o.call) ? TRN_OK : refuse(k->c, k->op);
+}
+
+static trn_status copy_inputs(lowering *l, int32_t *number)
 {
     for (int32_t i = 0; i < l->from->n_inputs; i++) {
         int32_t v = l->from->inputs[i];
         const trn_arg *arg = &l->from->values[v].arg;
         trn__desc desc = {.dtype = arg->dtype, .rank = arg->rank};
         memcpy(desc.shape, arg->shape, sizeof desc.shape);
-        l->number[v] = trn__graph_add_input(l->to, &desc);
-        if (l->number[v] < 0)
+        number[v] = trn__graph_add_input(l->to, &desc);
+        if (number[v] < 0)
             return l->c->status;
     }
     return TRN_OK;
 }
 
-/* Node n of graph g, its inputs renumbered by `number`. */
+/* Node `like` of graph g as a node of l->to: inputs and outputs by `number`. */
 static trn_status add_node(lowering *l, const trn_graph *g,
-                           const trn__graph_node *n, int32_t *number)
+                           const trn__graph_node *like, int32_t *number)
 {
-    trn__graph_node copy = *n;
+    trn__graph_node copy = *like;
     trn_arg out[TRN__MAX_OUT];
-    for (int i = 0; i < n->n_in; i++)
-        copy.in[i] = number[n->in[i]];
-    for (int i = 0; i < n->n_out; i++)
-        out[i] = g->values[n->out[i]].arg;
-    int32_t first = trn__graph_add_node(l->to, &copy, n->n_out, out);
+    for (int i = 0; i < like->n_in; i++)
+        copy.in[i] = number[like->in[i]];
+    for (int i = 0; i < like->n_out; i++)
+        out[i] = g->values[like->out[i]].arg;
+    int32_t first = trn__graph_add_node(l->to, &copy, like->n_out, out);
     if (first < 0)
         return l->c->status;
-    for (int i = 0; i < n->n_out; i++)
-        number[n->out[i]] = first + i;
+    for (int i = 0; i < like->n_out; i++)
+        number[like->out[i]] = first + i;
     return TRN_OK;
 }
 
-static trn_status keep_constants(lowering *l, const trn__body *body)
-{
-    void *list = l->constants;
-    TRN_TRY(trn__grow(l->c, &list, &l->room,
-                      l->n_constants + body->n_constants, sizeof(double)));
-    l->constants = list;
-    for (int32_t i = 0; i < body->n_constants; i++)
-        l->constants[l->n_constants++] = body->constants[i];
-    return TRN_OK;
-}
-
-/* A result of the body as the node's: contiguous, as consumers expect it. */
-static int32_t plain_value(lowering *l, const trn__body *body, int32_t value,
+/* A result of a body as the node's: contiguous, as consumers expect it. */
+static int32_t plain_value(lowering *l, const trn_graph *body, int32_t value,
                            int32_t number)
 {
-    const trn__graph_value *v = &body->graph->values[value];
-    bool made = v->node >= 0 &&
-                trn__ops[body->graph->nodes[v->node].op].view == NULL;
-    if (made)
+    const trn__graph_value *v = &body->values[value];
+    if (v->node >= 0 && trn__ops[body->nodes[v->node].op].view == NULL)
         return number;
     trn__graph_node copy;
     memset(&copy, 0, sizeof copy);
@@ -111,100 +123,108 @@ static int32_t plain_value(lowering *l, const trn__body *body, int32_t value,
     return trn__graph_add_node(l->to, &copy, 1, &out);
 }
 
-static trn_status add_body(lowering *l, const trn__graph_node *n,
-                           const trn__body *body, int32_t *number)
-{
-    const trn_graph *b = body->graph;
-    int32_t base = l->from->n_scalars + l->n_constants - n->n_scalars;
-    for (int i = 0; i < n->n_in; i++)
-        number[b->inputs[i]] = l->number[n->in[i]];
-    for (int32_t q = 0; q < b->n_nodes; q++) {
-        trn__graph_node node = b->nodes[q];
-        for (int i = 0; i < node.n_scalars; i++) {
-            int32_t s = node.scalar[i];
-            node.scalar[i] = s < n->n_scalars ? n->scalar[s] : base + s;
-        }
-        node.draw = node.draw >= 0 ? n->draw : -1;
-        TRN_TRY(add_node(l, b, &node, number));
-    }
-    for (int i = 0; i < n->n_out; i++) {
-        int32_t value = b->outputs[i].value;
-        l->number[n->out[i]] = plain_value(l, body, value, number[value]);
-        if (l->number[n->out[i]] < 0)
-            return l->c->status;
-    }
-    return keep_constants(l, body);
-}
+static trn_status lower_node(lowering *l, const trn_graph *g, int32_t q,
+                             const trn__graph_node *n, int32_t *number);
 
-static trn_status expand(lowering *l, int32_t node)
+/* The body's scalars beyond the node's own become literals of l->to. */
+static trn_status take_literals(lowering *l, const trn_graph *body, int32_t own)
 {
-    trn_context *c = l->c;
-    trn__body body;
-    TRN_TRY(trn__body_trace(c, l->from, node, &body));
-    int32_t *number = trn__alloc(
-        c, (size_t)(body.graph->n_values + 1) * sizeof(int32_t));
-    if (number == NULL)
-        trn__fail_memory(c, "a decomposition", sizeof(int32_t));
-    else
-        add_body(l, &l->from->nodes[node], &body, number);
-    trn__free(c, number);
-    trn__body_free(c, &body);
-    return c->status;
-}
-
-static trn_status place_on_host(lowering *l, const trn__graph_node *n)
-{
-    trn_context *c = l->c;
-    const char *name = trn__ops[n->op].name;
-    trn__graph_node host = *n;
-    if (!(c->backend->caps & TRN_CAP_HOST_NODES) || !c->allow_fallback)
-        return trn__fail(c, TRN_ERR_UNSUPPORTED,
-                         "%s: device %s does not have it for these types; %s",
-                         name, c->backend->name,
-                         c->backend->caps & TRN_CAP_HOST_NODES
-                             ? "the host may do it with TRN_FALLBACK=allow"
-                             : "and it cannot leave it to the host");
-    host.on_host = true;
-    l->to->n_host++;
-    return add_node(l, l->from, &host, l->number);
-}
-
-static trn_status lower_all(lowering *l)
-{
-    TRN_TRY(copy_inputs(l));
-    for (int32_t q = 0; q < l->from->n_nodes; q++) {
-        const trn__graph_node *n = &l->from->nodes[q];
-        if (trn__ops[n->op].view != NULL || takes(l, n))
-            TRN_TRY(add_node(l, l->from, n, l->number));
-        else if (trn__ops[n->op].decompose != NULL)
-            TRN_TRY(expand(l, q));
-        else
-            TRN_TRY(place_on_host(l, n));
-    }
-    for (int32_t i = 0; i < l->from->n_outputs; i++)
-        TRN_TRY(trn__graph_add_output(l->to,
-                                      l->number[l->from->outputs[i].value],
-                                      l->from->outputs[i].alias));
-    l->to->n_scalars = l->from->n_scalars + l->n_constants;
-    l->to->n_draws = l->from->n_draws;
+    for (int32_t i = 0; i < body->n_literals; i++)
+        TRN_TRY(trn__graph_add_literal(
+            l->to, l->to->n_scalars + body->literals[i].scalar - own,
+            body->literals[i].value));
     return TRN_OK;
 }
 
-trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g,
-                              double **constants)
+static trn_status add_body(lowering *l, const trn__graph_node *n,
+                           const trn_graph *body, const int32_t *outer,
+                           int32_t *number)
+{
+    int32_t own = n->n_scalars, base = l->to->n_scalars - own;
+    for (int i = 0; i < n->n_in; i++)
+        number[body->inputs[i]] = outer[n->in[i]];
+    TRN_TRY(take_literals(l, body, own));
+    l->to->n_scalars += body->n_scalars - own;
+    for (int32_t q = 0; q < body->n_nodes; q++) {
+        trn__graph_node node = body->nodes[q];
+        for (int i = 0; i < node.n_scalars; i++) {
+            int32_t s = node.scalar[i];
+            node.scalar[i] = s < own ? n->scalar[s] : base + s;
+        }
+        node.draw = node.draw >= 0 ? n->draw : -1;
+        node.origin = n->origin == 0 ? n->op : n->origin;
+        TRN_TRY(lower_node(l, body, q, &node, number));
+    }
+    return TRN_OK;
+}
+
+/* Node q of g, whose scalars and draw stand in n, as its body. */
+static trn_status expand(lowering *l, const trn_graph *g, int32_t q,
+                         const trn__graph_node *n, int32_t *outer)
+{
+    trn_context *c = l->c;
+    trn_graph *body;
+    TRN_TRY(trn__body_trace(c, g, q, &body));
+    size_t bytes = (size_t)(body->n_values + 1) * sizeof(int32_t);
+    int32_t *number = trn__alloc(c, bytes);
+    if (number == NULL)
+        trn__fail_memory(c, "a decomposition", bytes);
+    else
+        add_body(l, n, body, outer, number);
+    for (int i = 0; i < n->n_out && c->status == TRN_OK; i++) {
+        int32_t value = body->outputs[i].value;
+        outer[n->out[i]] = plain_value(l, body, value, number[value]);
+    }
+    trn__free(c, number);
+    trn__graph_free(body);
+    return c->status;
+}
+
+static trn_status lower_node(lowering *l, const trn_graph *g, int32_t q,
+                             const trn__graph_node *n, int32_t *number)
+{
+    const trn__op_info *info = &trn__ops[n->op];
+    if (info->view != NULL || takes(l, g, n))
+        return add_node(l, g, n, number);
+    if (info->decompose != NULL)
+        return expand(l, g, q, n, number);
+    if (!host_may(l->c))
+        return refuse(l->c, n->op);
+    trn__graph_node host = *n;
+    host.on_host = true;
+    l->to->n_host++;
+    return add_node(l, g, &host, number);
+}
+
+static trn_status lower_all(lowering *l, int32_t *number)
+{
+    const trn_graph *g = l->from;
+    TRN_TRY(copy_inputs(l, number));
+    l->to->n_scalars = g->n_scalars;
+    l->to->n_draws = g->n_draws;
+    for (int32_t i = 0; i < g->n_literals; i++)
+        TRN_TRY(trn__graph_add_literal(l->to, g->literals[i].scalar,
+                                       g->literals[i].value));
+    for (int32_t q = 0; q < g->n_nodes; q++)
+        TRN_TRY(lower_node(l, g, q, &g->nodes[q], number));
+    for (int32_t i = 0; i < g->n_outputs; i++)
+        TRN_TRY(trn__graph_add_output(l->to, number[g->outputs[i].value],
+                                      g->outputs[i].alias));
+    return TRN_OK;
+}
+
+trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g)
 {
     lowering l = {.c = c, .from = g, .to = trn__graph_new(c)};
-    l.number = trn__alloc(c, (size_t)(g->n_values + 1) * sizeof(int32_t));
-    if (l.number == NULL)
-        trn__fail_memory(c, "compile", sizeof(int32_t));
+    size_t bytes = (size_t)(g->n_values + 1) * sizeof(int32_t);
+    int32_t *number = trn__alloc(c, bytes);
+    if (number == NULL)
+        trn__fail_memory(c, "compile", bytes);
     if (c->status == TRN_OK)
-        lower_all(&l);
-    trn__free(c, l.number);
-    *constants = l.constants;
+        lower_all(&l, number);
+    trn__free(c, number);
     if (c->status == TRN_OK)
         return l.to;
     trn__graph_free(l.to);
-    trn__free(c, l.constants);
-    *constants = NULL;
     return NULL;
 }

@@ -8,22 +8,17 @@
 #include "libtrn/ops/trace.h"
 
 /* A composite node's body: inputs are the node's, scalars 0 .. n_scalars - 1
- * and draw 0 are its own; what follows are constants of the decomposition. */
-typedef struct trn__body {
-    trn_graph *graph;
-    double *constants; /* of scalars from the node's n_scalars on */
-    int32_t n_constants;
-} trn__body;
-
+ * and draw 0 are its own; the other scalars are literals. */
 trn_status trn__body_trace(trn_context *c, const trn_graph *g, int32_t node,
-                           trn__body *out);
-void trn__body_free(trn_context *c, trn__body *body);
+                           trn_graph **out);
 
 /* A graph in which every node is one that the device takes: the composites that
  * it does not are replaced by their bodies, primitives that it does not are
- * placed on the host where the device can do that and the context allows it.
- * Scalars from g->n_scalars on are constants, in *constants (to be freed). */
-trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g,
-                              double **constants);
+ * placed on the host where the device can do that and the context allows it. */
+trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g);
+
+/* Raises if nobody can do this call: the device lacks it, it is no composite,
+ * and the host is not allowed to. */
+trn_status trn__check_placement(const trn__call *k);
 
 #endif

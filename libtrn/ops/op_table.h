@@ -22,7 +22,9 @@ typedef enum trn__op_class {
     TRN__CLASS_SPECIAL
 } trn__op_class;
 
-/* Shape and type of the output; false with the error raised. */
+/* Shape and type of the output; false with the error raised.  It may look at
+ * shapes, types and STATIC attributes only: a matched call does not run it.
+ * What depends on more is checked by trn__check_inputs or the public call. */
 typedef bool trn__infer_fn(const trn__call *k, trn__desc *out);
 /* Strides and offset of a view; out has the inferred shape already. */
 typedef void trn__view_fn(const trn__call *k, trn_arg *out);

@@ -37,7 +37,6 @@ static void plan_free(trn_context *c, trn__plan *plan)
         c->backend->release(c->device, plan->program);
     trn__graph_free(plan->raw);
     trn__graph_free(plan->graph);
-    trn__free(c, plan->constants);
     trn__free(c, plan);
 }
 
@@ -51,6 +50,14 @@ void trn__plans_free(trn_context *c)
     }
 }
 
+void trn__plan_touch(trn_context *c, trn__plan *plan)
+{
+    if (c->capture->plans == plan)
+        return;
+    unlink_plan(c->capture, plan);
+    to_front(c->capture, plan);
+}
+
 /* Forgets the plans that were not used for longest, down to the bound. */
 static void evict(trn_context *c)
 {
@@ -60,8 +67,7 @@ static void evict(trn_context *c)
     for (trn__plan *plan = p->plans; plan != NULL; plan = next) {
         next = plan->next;
         total += plan->bytes;
-        if (total > p->plan_limit && plan != p->plans &&
-            plan->in_flight == 0) {
+        if (total > p->plan_limit && plan != p->plans && plan->in_flight == 0) {
             total -= plan->bytes;
             unlink_plan(p, plan);
             plan_free(c, plan);
@@ -69,18 +75,28 @@ static void evict(trn_context *c)
     }
 }
 
-/* What a plan takes of the host's memory, about. */
-static uint64_t plan_bytes(const trn_graph *g)
+/* What an execution takes beside its buffers: a device that takes more than
+ * the arena, or less, says so. */
+static uint64_t run_bytes(const trn_context *c, const trn__plan *plan)
 {
+    const trn_backend *b = c->backend;
+    return b->program_bytes == NULL ? plan->graph->arena_bytes
+                                    : b->program_bytes(c->device, plan->program);
+}
+
+/* What a plan takes of memory, about. */
+static uint64_t plan_bytes(const trn__plan *plan)
+{
+    const trn_graph *g = plan->graph;
     return 2 * ((uint64_t)g->n_nodes * sizeof(trn__graph_node) +
                 (uint64_t)g->n_values * sizeof(trn__graph_value)) +
-           g->arena_bytes;
+           plan->run_bytes;
 }
 
 static trn_status compile(trn_context *c, trn__plan *plan)
 {
     const trn_backend *b = c->backend;
-    plan->graph = trn__graph_lowered(c, plan->raw, &plan->constants);
+    plan->graph = trn__graph_lowered(c, plan->raw);
     if (plan->graph == NULL)
         return c->status;
     TRN_TRY(trn__graph_prepare(plan->graph));
@@ -91,7 +107,8 @@ static trn_status compile(trn_context *c, trn__plan *plan)
                          "compile: device %s did not take a step of %d nodes",
                          b->name, (int)plan->graph->n_nodes);
     }
-    plan->bytes = plan_bytes(plan->graph);
+    plan->run_bytes = run_bytes(c, plan);
+    plan->bytes = plan_bytes(plan);
     c->capture->info.compilations++;
     return TRN_OK;
 }
@@ -128,16 +145,16 @@ static const trn_graph *plan_graph(const trn__plan *plan)
     return plan->graph;
 }
 
-/* The scalars of decompositions stand behind those of the step. */
-static trn_status add_constants(trn_context *c, const trn__plan *plan)
+/* Literals, for a device that takes them as scalars like any other. */
+static trn_status take_literals(trn_context *c, const trn_graph *g)
 {
     trn__capture *p = c->capture;
-    int32_t first = plan->raw->n_scalars, n = plan->graph->n_scalars;
     void *list = p->scalars;
-    TRN_TRY(trn__grow(c, &list, &p->room_scalars, n, sizeof(double)));
+    TRN_TRY(trn__grow(c, &list, &p->room_scalars, g->n_scalars,
+                      sizeof(double)));
     p->scalars = list;
-    for (int32_t i = first; i < n; i++)
-        p->scalars[i] = plan->constants[i - first];
+    for (int32_t i = 0; i < g->n_literals; i++)
+        p->scalars[g->literals[i].scalar] = g->literals[i].value;
     return TRN_OK;
 }
 
@@ -146,7 +163,7 @@ trn_status trn__plan_start(trn_context *c, trn__plan *plan,
 {
     trn__capture *p = c->capture;
     const trn_graph *g = plan_graph(plan);
-    TRN_TRY(add_constants(c, plan));
+    TRN_TRY(take_literals(c, g));
     size_t n = (size_t)(g->n_inputs + 1) * sizeof(trn_buffer *);
     trn_buffer **inputs = trn__alloc(c, n);
     if (inputs == NULL)
@@ -166,19 +183,17 @@ trn_status trn__plan_start(trn_context *c, trn__plan *plan,
     };
     trn__fp_env saved;
     trn__fp_enter(&saved);
-    int32_t status =
-        c->backend->execute(c->device, plan->program, &e, ticket);
+    int32_t status = c->backend->execute(c->device, plan->program, &e, ticket);
     trn__fp_leave(&saved);
     trn__free(c, inputs);
     if (status != TRN_OK)
         return trn__fail(c, (trn_status)status,
                          "execute: device %s did not take the step: %s",
-                         c->backend->name,
-                         trn_status_text((trn_status)status));
+                         c->backend->name, trn_status_text((trn_status)status));
     plan->in_flight++;
     p->info.replays++;
     p->info.fallbacks += (uint64_t)g->n_host;
-    p->info.plan_bytes = g->arena_bytes;
+    p->info.plan_bytes = plan->run_bytes;
     return TRN_OK;
 }
 
@@ -194,8 +209,10 @@ trn_status trn__plan_finish(trn_context *c, trn__plan *plan, uint64_t ticket,
         return TRN_OK;
     const trn_graph *g = plan_graph(plan);
     const char *name = "the step";
-    if (outcome->node >= 0 && outcome->node < g->n_nodes)
-        name = trn__ops[g->nodes[outcome->node].op].name;
+    if (outcome->node >= 0 && outcome->node < g->n_nodes) {
+        const trn__graph_node *n = &g->nodes[outcome->node];
+        name = trn__ops[n->origin == 0 ? n->op : n->origin].name;
+    }
     return trn__raise_report(c, name, &outcome->report, (trn_status)status);
 }
 

@@ -12,15 +12,18 @@ typedef struct trn__plan {
     struct trn__plan *prev, *next; /* most recently used first */
     trn_graph *raw;   /* as traced: a hit is compared with it */
     trn_graph *graph; /* as compiled: names nodes in errors */
-    double *constants; /* scalars that the device's graph has beyond raw's */
     trn_program *program;
-    uint64_t bytes;
+    uint64_t run_bytes; /* of the device, while an execution runs */
+    uint64_t bytes;     /* as the bound of plans counts */
     int32_t in_flight;
 } trn__plan;
 
 /* The plan of a raw graph: found, or compiled now.  NULL with the error. */
 trn__plan *trn__plan_of(trn_context *c, const trn_graph *raw);
 void trn__plans_free(trn_context *c);
+
+/* The plan is used: it is the last to be forgotten. */
+void trn__plan_touch(trn_context *c, trn__plan *plan);
 
 /* Runs a plan with the open step's inputs, scalars and draws, and these output
  * buffers; waits.  what: for messages. */

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "libtrn/context/struct_size.h"
 #include "libtrn/ops/op_table.h"
 
 /* d = x - max x along axis (0 at the maximum), e = e^d (0 where x is -inf),
@@ -198,21 +199,18 @@ static targets targets_of(const trn__call *k, const trn_tensor *logits)
     const trn_cross_entropy_attrs *at = k->attrs;
     trn_tensor *t = k->in[1];
     trn_dtype dtype = (trn_dtype)logits->arg.dtype;
+    trn_dtype type = (trn_dtype)t->arg.dtype;
     targets r = {NULL, t, NULL};
     int64_t n = t->arg.shape[0];
+    trn_tensor *each = trn_full(k->c, dtype, 1, &n, 1.0);
     if (at->has_ignore_index) {
-        trn_dtype type = (trn_dtype)t->arg.dtype;
         trn_tensor *value =
-            trn_tensor_from(k->c, TRN_I64, 0, NULL, &at->ignore_index);
-        trn_tensor *wide = trn_cast(t, TRN_I64);
-        r.ignored = trn_equal(wide, value);
+            trn_full(k->c, type, 0, NULL, (double)at->ignore_index);
+        r.ignored = trn_equal(t, value);
         r.index = trn_where(r.ignored, trn_full(k->c, type, 0, NULL, 0.0), t);
-        trn_tensor *hidden = trn_sum(r.ignored, TRN_ALL_AXES, false);
-        trn_tensor *all = trn_tensor_from(k->c, TRN_I64, 0, NULL, &n);
-        r.count = trn_cast(trn_sub(all, hidden), dtype);
-    } else {
-        r.count = trn_full(k->c, dtype, 0, NULL, (double)n);
+        each = trn_where(r.ignored, trn_full(k->c, dtype, 0, NULL, 0.0), each);
     }
+    r.count = trn_sum(each, TRN_ALL_AXES, false);
     r.index = trn_reshape(r.index, 2, (int64_t[]){n, 1});
     return r;
 }
@@ -308,26 +306,39 @@ void trn__grad_cross_entropy_grad(const trn__call *k, trn_tensor *g,
     gin[0] = trn_mul(p, trn_sub(v, mean));
 }
 
+#define MAX_EXACT ((int64_t)1 << 53) /* integers that a double holds */
+
+/* Can an element of t have that value?  If not, nothing is ignored. */
+static bool can_be(const trn_tensor *t, int64_t value)
+{
+    return t->arg.dtype != TRN_I32 ||
+           (value >= INT32_MIN && value <= INT32_MAX);
+}
+
 trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
                               const trn_cross_entropy_options *options)
 {
-    static const trn_cross_entropy_options defaults = TRN_CROSS_ENTROPY_INIT;
-    const trn_cross_entropy_options *o = options == NULL ? &defaults : options;
+    trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
     trn_cross_entropy_attrs at;
     memset(&at, 0, sizeof at);
     trn__call k =
         trn__call_of(TRN_OP_cross_entropy, logits, target, &at, sizeof at);
-    if (trn__check_inputs(&k) != TRN_OK)
+    if (trn__check_inputs(&k) != TRN_OK ||
+        trn__options_take(k.c, "cross_entropy",
+                          TRN__SIZED_trn_cross_entropy_options, &o,
+                          options) != TRN_OK)
         return NULL;
-    if (o->size < sizeof *o) {
+    at.reduction = (int32_t)o.reduction;
+    at.has_ignore_index =
+        o.has_ignore_index && can_be(target, o.ignore_index);
+    at.ignore_index = at.has_ignore_index ? o.ignore_index : 0;
+    if (at.has_ignore_index && (at.ignore_index > MAX_EXACT ||
+                                at.ignore_index < -MAX_EXACT)) {
         trn__fail(k.c, TRN_ERR_ARG,
-                  "cross_entropy: options.size is %u; expected %u: start from "
-                  "TRN_CROSS_ENTROPY_INIT",
-                  (unsigned)o->size, (unsigned)sizeof *o);
+                  "cross_entropy: ignore_index is %lld; expected at most 2^53 "
+                  "in magnitude",
+                  (long long)at.ignore_index);
         return NULL;
     }
-    at.reduction = (int32_t)o->reduction;
-    at.has_ignore_index = o->has_ignore_index;
-    at.ignore_index = o->has_ignore_index ? o->ignore_index : 0;
     return trn__apply(&k);
 }

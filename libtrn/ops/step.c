@@ -297,6 +297,10 @@ trn_status trn_step_begin(trn_context *c)
 /* The step's work, if nothing has failed so far. */
 static trn_status run_step(trn_context *c)
 {
+    if (c->capture != NULL && c->capture->flight_failed)
+        trn__fail(c, TRN_ERR_STATE,
+                  "trn_step_end: a step before this one failed, so this one "
+                  "has not happened; expected trn_clear() after its end");
     if (c->status == TRN_OK)
         trn__journal_new_counters(c, c->step->journal);
     if (c->status == TRN_OK && trn__capture_on(c))

@@ -32,8 +32,7 @@ trn_status trn__journal_counters(trn_context *c, trn__journal *j);
 /* And those of the counters that were made in the step: modules make their
  * generators when they are first used. */
 trn_status trn__journal_new_counters(trn_context *c, trn__journal *j);
-trn_status trn__journal_bytes(trn_context *c, trn__journal *j,
-                              trn__storage *s);
+trn_status trn__journal_bytes(trn_context *c, trn__journal *j, trn__storage *s);
 trn_status trn__journal_grad(trn_context *c, trn__journal *j, trn_tensor *t,
                              trn_tensor *old);
 /* Keeps the loss of the last step; takes over the caller's reference. */

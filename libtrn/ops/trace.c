@@ -155,7 +155,6 @@ void trn__trace_free(trn_context *c, trn__trace *t)
     trn__graph_free(t->graph);
     trn__free(c, t->entries);
     trn__free(c, t->effects);
-    trn__free(c, t->constants);
     trn__free(c, t);
 }
 
@@ -190,6 +189,18 @@ trn_status trn__trace_add_effect(trn_context *c, trn__effect effect)
     t->effects = list;
     t->effects[t->n_effects++] = effect;
     return TRN_OK;
+}
+
+void trn__capture_free(trn_context *c, trn__capture *p)
+{
+    trn__free(c, p->bound);
+    trn__free(c, p->tensors);
+    trn__free(c, p->used);
+    trn__free(c, p->held);
+    trn__free(c, p->marked);
+    trn__free(c, p->scalars);
+    trn__free(c, p->draws);
+    trn__free(c, p);
 }
 
 /* ---- hashes of prefixes ---- */
@@ -230,6 +241,14 @@ void trn__trace_hash_entry(trn__trace *t, int32_t i)
 
 /* ---- begin and end ---- */
 
+void trn__trace_take_literals(trn_context *c)
+{
+    trn__capture *p = c->capture;
+    const trn_graph *g = p->trace->graph;
+    for (int32_t i = 0; i < g->n_literals; i++)
+        p->scalars[g->literals[i].scalar] = g->literals[i].value;
+}
+
 void trn__trace_begin(trn_context *c, bool loose)
 {
     trn__capture *p = c->capture;
@@ -244,25 +263,47 @@ void trn__trace_begin(trn_context *c, bool loose)
         p->trace = trace_new(c);
         p->info.traces += p->trace != NULL && !loose;
     }
-    if (p->trace == NULL || trn__trace_room(c, p->trace->graph) != TRN_OK)
-        p->on = false;
+    if (p->trace == NULL || trn__trace_room(c, p->trace->graph) != TRN_OK) {
+        if (!p->matching)
+            trn__trace_free(c, p->trace);
+        p->trace = NULL;
+        p->matching = p->on = false;
+        return;
+    }
+    trn__trace_take_literals(c);
     if (p->tensors != NULL)
         memset(p->tensors, 0, (size_t)p->room_tensors * sizeof *p->tensors);
+}
+
+static void park(trn_tensor *h)
+{
+    if (h->view != NULL && h->refs == 1)
+        trn__view_park(h);
+    else if (h->view != NULL)
+        trn__entry_let_go(h);
 }
 
 void trn__trace_forget(trn_context *c)
 {
     trn__capture *p = c->capture;
     trn__trace *t = p->trace;
-    if (t == NULL || p->matching || !c->tensors->in_step)
+    if (t == NULL || !c->tensors->in_step)
         return;
-    for (int32_t i = 0; i < t->n_entries; i++) {
+    for (int32_t i = 0; i < t->n_entries && !p->matching; i++) {
         trn_tensor *h = t->entries[i].handle;
         struct trn__record *record = h == NULL ? NULL : h->record;
         if (record == NULL)
             continue;
         h->record = NULL;
         trn__record_unref(c, record);
+    }
+    for (int32_t i = t->n_entries; i-- > 0;) { /* newest first */
+        trn_tensor *h = t->entries[i].handle;
+        trn_tensor *out = t->entries[i].nested ? NULL : p->used[i].out;
+        if (i < p->at && out != h && out != NULL && out->owner != NULL)
+            park(out); /* of the trace that the step began with */
+        if (h != NULL)
+            park(h);
     }
 }
 
@@ -334,6 +375,11 @@ trn_status trn__trace_copy_graph(const trn__trace *from, int32_t n,
         if (node->draw >= to->n_draws)
             to->n_draws = node->draw + 1;
     }
+    for (int32_t i = 0; i < g->n_literals; i++) {
+        const trn__graph_literal *l = &g->literals[i];
+        if (l->scalar < to->n_scalars)
+            TRN_TRY(trn__graph_add_literal(to, l->scalar, l->value));
+    }
     return TRN_OK;
 }
 
@@ -355,19 +401,6 @@ static void move_result(trn_context *c, trn__trace *to, int32_t i)
     e->handle = t;
 }
 
-static trn_status copy_constants(trn_context *c, const trn__trace *from,
-                                 trn__trace *to)
-{
-    int32_t n = to->graph->n_scalars;
-    if (n > from->room_constants)
-        n = from->room_constants;
-    GROW(c, to->constants, to->room_constants, n);
-    if (n > 0)
-        memcpy(to->constants, from->constants,
-               (size_t)n * sizeof *to->constants);
-    return TRN_OK;
-}
-
 trn__trace *trn__trace_fork(trn_context *c, trn__trace *from, int32_t n)
 {
     trn__trace *t = trace_new(c);
@@ -378,8 +411,6 @@ trn__trace *trn__trace_fork(trn_context *c, trn__trace *from, int32_t n)
     c->capture->trace = t;
     trn_status status =
         trn__trace_copy_graph(from, n, c->capture->n_bound, t->graph);
-    if (status == TRN_OK)
-        status = copy_constants(c, from, t);
     for (int32_t i = 0; i < n && status == TRN_OK; i++) {
         trn__entry *e = trn__trace_add_entry(c, from->entries[i].kind);
         if (e == NULL)

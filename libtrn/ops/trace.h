@@ -55,7 +55,7 @@ typedef struct trn__effect {
 typedef struct trn__used {
     trn_tensor *in[TRN__MAX_IN]; /* walks: in[0] is the root */
     trn_tensor *out;
-    bool through_view; /* assign: the user wrote to a view of in[0] */
+    trn_tensor *through; /* assign: the view of in[0] that was written to */
 } trn__used;
 
 typedef struct trn__trace {
@@ -65,9 +65,6 @@ typedef struct trn__trace {
     int32_t n_entries, room_entries;
     trn__effect *effects;
     int32_t n_effects, room_effects;
-    double *constants; /* scalars of the calls in walks, which are not made
-                          again */
-    int32_t room_constants;
     bool complete;                  /* the step that made it has ended well */
     struct trn__plan *plan;         /* libtrn/ops/plan.h */
 } trn__trace;
@@ -82,7 +79,7 @@ typedef struct trn__capture {
     trn__trace *trace;
     int32_t at;         /* entries matched or recorded so far */
     int32_t depth;      /* of open walks */
-    bool through_view;  /* an assign to a view is made of the view's base */
+    trn_tensor *through; /* the view whose assign is made of its base now */
     int32_t n_bound;    /* inputs bound so far */
     trn_tensor **bound; /* the tensor of each input, with a reference */
     int32_t room_bound;
@@ -133,6 +130,8 @@ trn_status trn__trace_diverge(trn_context *c,
 trn__entry *trn__trace_add_entry(trn_context *c, uint8_t kind);
 trn_status trn__trace_add_effect(trn_context *c, trn__effect effect);
 void trn__trace_free(trn_context *c, trn__trace *t);
+/* Frees a capture with its lists, after its traces and plans. */
+void trn__capture_free(trn_context *c, trn__capture *p);
 /* Drops what the open step holds. */
 void trn__trace_end(trn_context *c);
 

@@ -18,11 +18,70 @@ static uint64_t prefix_hash(const trn__trace *t, int32_t n)
     return n == 0 ? 1 : t->entries[n - 1].hash;
 }
 
+/* Shapes follow from those of the inputs, which the hash does not tell. */
+static bool same_inputs(const trn__capture *p, const trn__trace *t)
+{
+    const trn_graph *g = t->graph;
+    if (g->n_inputs < p->n_bound)
+        return false;
+    for (int32_t i = 0; i < p->n_bound; i++) {
+        int32_t slot = g->inputs[i];
+        const trn_arg *want = &g->values[slot].arg;
+        const trn_arg *is = &p->bound[i]->arg;
+        if (slot != p->trace->graph->inputs[i] || want->dtype != is->dtype ||
+            !trn__same_shape(want, is))
+            return false;
+    }
+    return true;
+}
+
+static bool same_effects(const trn__trace *a, const trn__entry *x,
+                         const trn__trace *b, const trn__entry *y)
+{
+    if (x->n_effects != y->n_effects)
+        return false;
+    for (int32_t i = 0; i < x->n_effects; i++) {
+        const trn__effect *f = &a->effects[x->effect + i];
+        const trn__effect *g = &b->effects[y->effect + i];
+        if (f->leaf != g->leaf || f->old != g->old || f->slot != g->slot)
+            return false;
+    }
+    return true;
+}
+
+static bool same_node(const trn__graph_node *x, const trn__graph_node *y)
+{
+    return x->op == y->op && x->n_in == y->n_in &&
+           memcmp(x->in, y->in, x->n_in * sizeof x->in[0]) == 0 &&
+           x->attrs_size == y->attrs_size &&
+           memcmp(x->attrs, y->attrs, x->attrs_size) == 0 &&
+           x->n_scalars == y->n_scalars &&
+           memcmp(x->scalar, y->scalar, x->n_scalars * sizeof x->scalar[0]) ==
+               0 &&
+           x->draw == y->draw;
+}
+
+/* The hash was the first look: now entry by entry. */
+static bool same_entries(const trn__trace *a, const trn__trace *b, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const trn__entry *x = &a->entries[i], *y = &b->entries[i];
+        if (x->kind != y->kind || x->flags != y->flags || x->in != y->in ||
+            x->out != y->out || x->n_inputs != y->n_inputs ||
+            x->node != y->node || !same_effects(a, x, b, y))
+            return false;
+        if (x->node >= 0 &&
+            !same_node(&a->graph->nodes[x->node], &b->graph->nodes[y->node]))
+            return false;
+    }
+    return true;
+}
+
 static bool shares_prefix(const trn__capture *p, const trn__trace *t)
 {
     return t->complete && t != p->trace && t->n_entries >= p->at &&
            prefix_hash(t, p->at) == prefix_hash(p->trace, p->at) &&
-           t->graph->n_inputs >= p->n_bound;
+           same_inputs(p, t) && same_entries(p->trace, t, p->at);
 }
 
 /* The call of entry i again, with this step's tensors. */
@@ -109,8 +168,9 @@ static trn_status rebuild_entry(trn_context *c, int32_t i)
         if (!((info->writes >> j) & 1u))
             continue;
         k.in[j]->storage->trace_ahead--;
-        if (k.op == TRN_OP_assign && !c->capture->used[i].through_view)
-            put_record(c, k.in[0], NULL); /* what it held before is over */
+        trn_tensor *through = c->capture->used[i].through;
+        if (k.op == TRN_OP_assign) /* what it held before is over */
+            put_record(c, through != NULL ? through : k.in[0], NULL);
         k.out = k.in[0]; /* assign: its target has the record */
     }
     if (!e->needs_grad || k.out == NULL)
@@ -171,7 +231,9 @@ trn_status trn__trace_diverge(trn_context *c,
     for (trn__trace *t = p->first; t != NULL; t = t->next) {
         if (shares_prefix(p, t) && probe(c, t, user)) {
             p->trace = t;
-            return trn__trace_room(c, t->graph);
+            TRN_TRY(trn__trace_room(c, t->graph));
+            trn__trace_take_literals(c);
+            return TRN_OK;
         }
     }
     trn__trace *fork = trn__trace_fork(c, p->trace, p->at);

@@ -5,181 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libtrn/ops/lower.h"
 #include "libtrn/ops/trace.h"
 #include "libtrn/ops/trace_parts.h"
-
-/* ---- slots ---- */
-
-trn_tensor *trn__tensor_at(const trn__capture *p, int32_t slot)
-{
-    trn_tensor *t = slot < 0 || slot >= p->room_tensors ? NULL
-                                                        : p->tensors[slot];
-    return t != NULL && t->trace_step == p->serial && t->trace_slot == slot
-               ? t
-               : NULL;
-}
-
-static void give_slot(trn__capture *p, trn_tensor *t, int32_t slot)
-{
-    trn__storage *s = t->storage;
-    t->trace_step = p->serial;
-    t->trace_slot = slot;
-    t->trace_writes = s->trace_step == p->serial ? s->trace_writes : 0;
-    if (trn__tensor_at(p, slot) == NULL)
-        p->tensors[slot] = t;
-}
-
-static void give_storage(trn__capture *p, trn__storage *s, int32_t slot,
-                         int32_t input)
-{
-    s->trace_step = p->serial;
-    s->trace_slot = slot;
-    s->trace_writes = 0;
-    s->trace_input = input;
-}
-
-static bool is_current(const trn__capture *p, const trn_tensor *t)
-{
-    const trn__storage *s = t->storage;
-    return t->trace_step == p->serial &&
-           t->trace_writes == (s->trace_step == p->serial ? s->trace_writes : 0);
-}
-
-static bool fits_input(const trn_graph *g, int32_t slot, const trn_arg *arg)
-{
-    const trn_arg *want = &g->values[slot].arg;
-    return want->dtype == arg->dtype && trn__same_shape(want, arg);
-}
-
-static void note_input(trn_context *c, int32_t input, const trn_tensor *t)
-{
-    trn__capture *p = c->capture;
-    const trn_graph *g = p->trace->graph;
-    int32_t slot = g->inputs[input];
-    snprintf(p->reason, sizeof p->reason, "call %d: input %s became %s",
-             (int)p->at, trn__describe(&g->values[slot].arg).s,
-             trn__describe(&t->arg).s);
-}
-
-/* Does the entry at hand use as many inputs as are bound and one more? */
-static bool expects_input(const trn__capture *p)
-{
-    const trn__trace *t = p->trace;
-    if (p->at >= t->n_entries)
-        return false;
-    const trn__entry *e = &t->entries[p->at];
-    if (e->end > 0)
-        e = &t->entries[e->end - 1];
-    return p->n_bound < e->n_inputs;
-}
-
-static bool never(trn_context *c, const trn__trace *t, void *user)
-{
-    (void)c;
-    (void)t;
-    (void)user;
-    return false;
-}
-
-/* t, a tensor from outside of the step, becomes the next input. */
-static int32_t bind_input(trn_context *c, trn_tensor *t)
-{
-    trn__capture *p = c->capture;
-    int32_t n = p->n_bound;
-    if (t->storage->lost) {
-        trn__fail(c, TRN_ERR_LOST,
-                  "%s was lost with a failed step; expected it to be loaded "
-                  "from a checkpoint",
-                  trn__describe(&t->arg).s);
-        return -1;
-    }
-    if (t->storage->buffer == NULL && t->storage->bytes > 0) {
-        trn__fail(c, TRN_ERR_STALE,
-                  "%s is used after its step ended; expected trn_keep() before "
-                  "trn_step_end()",
-                  trn__describe(&t->arg).s);
-        return -1;
-    }
-    if (p->matching && (!expects_input(p) ||
-                        !fits_input(p->trace->graph,
-                                    p->trace->graph->inputs[n], &t->arg))) {
-        if (expects_input(p))
-            note_input(c, n, t);
-        else
-            snprintf(p->reason, sizeof p->reason,
-                     "call %d: %s is used, which was not before", (int)p->at,
-                     trn__describe(&t->arg).s);
-        if (trn__trace_diverge(c, never, NULL) != TRN_OK)
-            return -1;
-    }
-    int32_t slot;
-    if (p->matching) {
-        slot = p->trace->graph->inputs[n];
-    } else {
-        trn__desc desc = {.dtype = t->arg.dtype, .rank = t->arg.rank};
-        memcpy(desc.shape, t->arg.shape, sizeof desc.shape);
-        slot = trn__graph_add_input(p->trace->graph, &desc);
-    }
-    if (slot < 0 || trn__trace_room(c, p->trace->graph) != TRN_OK)
-        return -1;
-    p->bound[n] = trn__ref(t);
-    p->n_bound = n + 1;
-    give_storage(p, t->storage, slot, n);
-    give_slot(p, t, slot);
-    return slot;
-}
-
-trn_status trn__trace_bind_stand_in(trn_context *c, trn_tensor *t)
-{
-    trn__capture *p = c->capture;
-    trn__desc desc = {.dtype = t->arg.dtype, .rank = t->arg.rank};
-    memcpy(desc.shape, t->arg.shape, sizeof desc.shape);
-    int32_t slot = trn__graph_add_input(p->trace->graph, &desc);
-    if (slot < 0 || trn__trace_room(c, p->trace->graph) != TRN_OK)
-        return c->status;
-    p->bound[p->n_bound] = trn__ref(t);
-    give_storage(p, t->storage, slot, p->n_bound++);
-    give_slot(p, t, slot);
-    return TRN_OK;
-}
-
-/* A view whose base was written, or comes from outside: made again. */
-static int32_t derive(trn_context *c, trn_tensor *t)
-{
-    trn__capture *p = c->capture;
-    trn__view *view = t->view;
-    int32_t slot = trn__slot_of(c, view->base);
-    if (slot < 0)
-        return -1;
-    if (view->op != 0) {
-        trn__call k = trn__call_of(view->op, view->base, NULL,
-                                   view->attrs_size > 0 ? view->attrs : NULL,
-                                   view->attrs_size);
-        k.c = c;
-        k.out = t;
-        slot = trn__trace_view(&k, slot);
-        if (slot < 0)
-            return -1;
-    }
-    if (trn__trace_hold(c, t) != TRN_OK)
-        return -1;
-    give_slot(p, t, slot);
-    return slot;
-}
-
-int32_t trn__slot_of(trn_context *c, trn_tensor *t)
-{
-    trn__capture *p = c->capture;
-    trn__storage *s = t->storage;
-    if (is_current(p, t))
-        return t->trace_slot;
-    if (t->view != NULL)
-        return derive(c, t);
-    if (s->trace_step != p->serial)
-        return bind_input(c, t);
-    give_slot(p, t, s->trace_slot);
-    return t->trace_slot;
-}
 
 /* ---- matching ---- */
 
@@ -207,7 +35,7 @@ static void note_used(trn__capture *p, int32_t i, const trn__call *k)
     for (int j = 0; j < k->n_in; j++)
         p->used[i].in[j] = k->in[j];
     p->used[i].out = k->out;
-    p->used[i].through_view = p->through_view;
+    p->used[i].through = p->through;
 }
 
 static bool agrees(trn_context *c, const trn__trace *t, void *user)
@@ -264,31 +92,12 @@ static void take_scalars(trn__capture *p, trn__call *k,
 
 /* ---- recording ---- */
 
-/* A walk that matches is not walked: its scalars are kept with the trace. */
-static trn_status keep_constants(trn_context *c, const trn__call *k)
+/* Scalars of calls that rules make are the same in every step. */
+static trn_status keep_literals(trn_graph *g, const trn__call *k)
 {
-    trn__trace *t = c->capture->trace;
-    void *list = t->constants;
-    TRN_TRY(trn__grow(c, &list, &t->room_constants, t->graph->n_scalars,
-                      sizeof *t->constants));
-    t->constants = list;
     for (int i = 0; i < k->n_values && !k->sourced; i++)
-        t->constants[k->scalar[i]] = k->values[i];
+        TRN_TRY(trn__graph_add_literal(g, k->scalar[i], k->values[i]));
     return TRN_OK;
-}
-
-void trn__walk_constants(trn_context *c, const trn__entry *entry)
-{
-    trn__capture *p = c->capture;
-    const trn__trace *t = p->trace;
-    for (int32_t i = (int32_t)(entry - t->entries) + 1; i < entry->end; i++) {
-        const trn__entry *e = &t->entries[i];
-        if (e->node < 0 || e->sourced)
-            continue;
-        const trn__graph_node *n = &t->graph->nodes[e->node];
-        for (int k = 0; k < n->n_scalars; k++)
-            p->scalars[n->scalar[k]] = t->constants[n->scalar[k]];
-    }
 }
 
 static int32_t record_node(trn_context *c, trn__call *k, const int32_t *in,
@@ -327,7 +136,7 @@ static int32_t record_node(trn_context *c, trn__call *k, const int32_t *in,
     e->node = g->n_nodes - 1;
     e->out = slot;
     take_scalars(p, k, &g->nodes[e->node]);
-    if (p->depth > 0 && keep_constants(c, k) != TRN_OK)
+    if (p->depth > 0 && keep_literals(g, k) != TRN_OK)
         return -1;
     trn__trace_hash_entry(p->trace, p->trace->n_entries - 1);
     return slot;
@@ -366,7 +175,7 @@ static void note_writes(trn__capture *p, trn__call *k,
         s->trace_slot = slot;
         s->trace_writes++;
         s->version += !k->counted;
-        give_slot(p, k->in[i], slot);
+        trn__give_slot(p, k->in[i], slot);
         slot++;
     }
 }
@@ -384,17 +193,41 @@ static void refresh(trn_tensor *t)
     t->map_owned = false;
 }
 
-/* The prepared result of a matched VIEW call looks at its input's memory,
- * which may be another one than in the last step. */
-static trn_tensor *view_of(trn__call *k, int32_t i,
-                               const trn__op_info *info,
-                               const trn__graph_value *value)
+/* A prepared view looks at its input's memory, which may be another one than in
+ * the last step: between steps it looks at none. */
+static trn_tensor *attach(trn_tensor *t, trn__call *k,
+                          const trn__op_info *info,
+                          const trn__graph_value *value)
+{
+    trn_tensor *base = k->in[0];
+    t->arg = base->arg;
+    t->arg.rank = value->arg.rank;
+    memcpy(t->arg.shape, value->arg.shape, sizeof t->arg.shape);
+    info->view(k, &t->arg);
+    t->storage = base->storage;
+    trn__storage_ref(t->storage);
+    t->view->base = trn__ref(base);
+    return t;
+}
+
+void trn__view_park(trn_tensor *t)
+{
+    trn_tensor *base = t->view->base;
+    trn__storage *s = t->storage;
+    t->storage = NULL;
+    t->view->base = NULL;
+    if (s != NULL)
+        trn__storage_unref(s);
+    trn__unref(base);
+}
+
+static trn_tensor *view_of(trn__call *k, int32_t i, const trn__op_info *info,
+                           const trn__graph_value *value)
 {
     trn__trace *trace = k->c->capture->trace;
-    trn_tensor *base = k->in[0], *old = trace->entries[i].handle;
-    if (old != NULL && old->storage == base->storage &&
-        old->view->base == base)
-        return old;
+    trn_tensor *old = trace->entries[i].handle;
+    if (old != NULL && old->storage == NULL)
+        return attach(old, k, info, value);
     trn__desc desc = {.dtype = value->arg.dtype, .rank = value->arg.rank};
     memcpy(desc.shape, value->arg.shape, sizeof desc.shape);
     trn_tensor *t = trn__detach_from_scope(trn__make_view(k, info, &desc));
@@ -413,7 +246,7 @@ trn_tensor *trn__entry_view(trn__call *k, int32_t i)
         return NULL;
     refresh(t);
     t->traced_grad = e->needs_grad;
-    give_slot(p, t, e->out);
+    trn__give_slot(p, t, e->out);
     return t;
 }
 
@@ -433,8 +266,8 @@ trn_tensor *trn__entry_handle(trn_context *c, int32_t i)
     refresh(e->handle);
     e->handle->traced_grad = e->needs_grad;
     e->handle->storage->version = 0;
-    give_storage(p, e->handle->storage, e->out, -1);
-    give_slot(p, e->handle, e->out);
+    trn__give_storage(p, e->handle->storage, e->out, -1);
+    trn__give_slot(p, e->handle, e->out);
     return e->handle;
 }
 
@@ -496,7 +329,9 @@ static trn_tensor *recorded(trn__call *k, const trn__op_info *info,
         return NULL;
     trn_arg out = k->out->arg;
     out.buffer = NULL;
-    int32_t slot = record_node(c, k, in, 1, &out);
+    int32_t slot = trn__check_placement(k) == TRN_OK
+                       ? record_node(c, k, in, 1, &out)
+                       : -1;
     trn__entry *e = slot < 0 ? NULL
                              : &p->trace->entries[p->trace->n_entries - 1];
     if (e == NULL) {
@@ -509,8 +344,8 @@ static trn_tensor *recorded(trn__call *k, const trn__op_info *info,
     trn__trace_hash_entry(p->trace, p->trace->n_entries - 1);
     note_used(p, p->trace->n_entries - 1, k);
     if (info->view == NULL)
-        give_storage(p, k->out->storage, slot, -1);
-    give_slot(p, k->out, slot);
+        trn__give_storage(p, k->out->storage, slot, -1);
+    trn__give_slot(p, k->out, slot);
     if (e->needs_grad && trn__tape_record(k, info->saves) != TRN_OK)
         return NULL;
     if (!c->tensors->in_step) /* loose: a tensor like any other */

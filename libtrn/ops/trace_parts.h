@@ -24,10 +24,10 @@ trn_tensor *trn__tensor_at(const trn__capture *p, int32_t slot);
 /* Which inputs a recorded call needs gradients of: two bits each, 1 for a
  * computed tensor, 2 for a leaf.  0: the call is not recorded. */
 uint8_t trn__input_kinds(const trn__call *k, const trn__op_info *info);
+/* A prepared view lets go of what it looks at, until it is handed out. */
+void trn__view_park(trn_tensor *t);
 /* The step ends: nothing that it recorded is of use any more. */
 void trn__trace_forget(trn_context *c);
-/* Puts the scalars of walk `entry` in place. */
-void trn__walk_constants(trn_context *c, const trn__entry *entry);
 /* The entry whose prepared result t is; -1: none of the current trace. */
 int32_t trn__handle_entry(trn_context *c, const trn_tensor *t);
 /* Nodes, values and inputs of `from` before entry n, into the empty `to`. */
@@ -39,8 +39,14 @@ void trn__entry_take(trn__trace *t, int32_t i, trn_tensor *handle);
 void trn__entry_let_go(trn_tensor *t);
 /* From libtrn/autograd: what a walk from root would have freed is freed. */
 void trn__walk_consume(trn_context *c, trn_tensor *root);
+/* Tensor t, storage s, is that value now; input: its number, -1: made here. */
+void trn__give_slot(trn__capture *p, trn_tensor *t, int32_t slot);
+void trn__give_storage(trn__capture *p, trn__storage *s, int32_t slot,
+                       int32_t input);
 /* t, which has no memory, becomes the next input of the trace (body.c). */
 trn_status trn__trace_bind_stand_in(trn_context *c, trn_tensor *t);
+/* The scalars of calls that a matched walk does not make again. */
+void trn__trace_take_literals(trn_context *c);
 /* The VIEW call k of input slot `in`, whose result k->out exists: its slot. */
 int32_t trn__trace_view(trn__call *k, int32_t in);
 

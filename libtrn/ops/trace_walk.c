@@ -57,6 +57,12 @@ static bool backward_agrees(trn_context *c, const trn__trace *t,
     return true;
 }
 
+static bool has_form(const trn_graph *g, int32_t slot, const trn_tensor *t)
+{
+    const trn_arg *arg = &g->values[slot].arg;
+    return arg->dtype == t->arg.dtype && trn__same_shape(arg, &t->arg);
+}
+
 static bool grad_agrees(trn_context *c, const trn__trace *t,
                         const trn__entry *e, const trn__walk_call *w)
 {
@@ -73,6 +79,8 @@ static bool grad_agrees(trn_context *c, const trn__trace *t,
         if (f->leaf != known_slot(c, w->inputs[i]) ||
             f->old != (w->inputs[i]->requires_grad ? 2 : 1))
             return false;
+        if (f->slot >= 0 && !has_form(t->graph, f->slot, w->inputs[i]))
+            return false; /* zeros for a tensor that the step does not use */
     }
     return true;
 }
@@ -195,7 +203,6 @@ int trn__walk_matched(trn_context *c, const trn__walk_call *w)
     }
     const trn__entry *e = &p->trace->entries[p->at];
     p->used[p->at].in[0] = w->first[0];
-    trn__walk_constants(c, e);
     trn_status status = w->kind == TRN__ENTRY_BACKWARD
                             ? apply_backward(c, e, w)
                             : apply_grad(c, e, w);

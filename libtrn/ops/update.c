@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "libtrn/ops/capture.h"
+#include "libtrn/ops/flight.h"
 #include "libtrn/ops/op_table.h"
 #include "libtrn/ops/step.h"
+#include "libtrn/ops/trace_parts.h"
 
 bool trn__infer_update(const trn__call *k, trn__desc *out)
 {
@@ -20,12 +22,6 @@ bool trn__infer_update(const trn__call *k, trn__desc *out)
                       "%s: input %d is %s; expected that of input 0: %s",
                       info->name, i, trn__describe(other).s,
                       trn__describe(x).s);
-            return false;
-        }
-        if (((info->writes >> i) & 1u) && k->in[i]->storage->read_only) {
-            trn__fail(k->c, TRN_ERR_STATE,
-                      "%s: %s wraps the caller's memory and cannot be written",
-                      info->name, trn__describe(other).s);
             return false;
         }
     }
@@ -54,17 +50,29 @@ static bool same_elements(const trn_tensor *x, const trn_tensor *y)
 
 /* x is a leaf with gradient, or a view in a recorded computation: its history
  * could not be told from the outside any more. */
+/* The tape keeps the result of some calls; of matched ones it would. */
+static bool is_saved(const trn_tensor *x)
+{
+    if (!x->traced_grad || x->owner == NULL || x->view != NULL)
+        return false;
+    const trn__entry *e = &x->owner->entries[x->owner_entry];
+    const trn__graph_node *n = &x->owner->graph->nodes[e->node];
+    return (trn__ops[n->op].saves & TRN__SAVE_OUT) != 0;
+}
+
 static trn_status check_history(trn_tensor *x, const trn_tensor *y)
 {
     trn_context *c = x->c;
     bool recording = !c->tape->off;
+    if (recording && x->storage->refs > 1 && c->capture != NULL)
+        TRN_TRY(trn__flights_finish(c)); /* steps in flight hold it, too */
     if (recording && x->requires_grad)
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s is a leaf whose gradient is wanted; "
                          "expected trn_no_grad_begin() before it is written",
                          trn__describe(&x->arg).s);
     if (recording && (x->record != NULL || x->traced_grad || trn__needs_grad(y)) &&
-        x->storage->refs > 1)
+        (x->storage->refs > 1 + x->storage->saved || is_saved(x)))
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s shares memory with other tensors while "
                          "gradients are recorded; expected trn_copy() of it",
@@ -165,18 +173,20 @@ static trn_status check_assign(trn_tensor *x, trn_tensor *y)
 static trn_status write_over(trn__call *k, trn_tensor *x)
 {
     trn_context *c = k->c;
-    struct trn__record *old = x->record;
     k->in[1] = trn__expanded(k->in[1], (int)x->arg.rank, x->arg.shape);
     if (x->view != NULL && trn__capture_on(c)) {
         bool mode = trn__grad_mode(c, false);
-        c->capture->through_view = true;
-        trn_status status = assign_traced(x, k->in[1]);
-        c->capture->through_view = false;
+        c->capture->through = x;
+        trn_status status = trn__trace_hold(c, x);
+        if (status == TRN_OK)
+            status = assign_traced(x, k->in[1]);
+        c->capture->through = NULL;
         trn__grad_mode(c, mode);
         TRN_TRY(status);
     } else if (trn__apply(k) == NULL) {
         return c->status;
     }
+    struct trn__record *old = x->record; /* recorded anew, perhaps, by now */
     x->record = NULL;
     x->traced_grad = false;
     if (!c->tape->off && trn__needs_grad(k->in[1]) &&

@@ -4,6 +4,7 @@
  * own pow, so they have the same bits everywhere.
  */
 #include "kernels/scalar.h"
+#include "libtrn/context/struct_size.h"
 #include "libtrn/optim/optim.h"
 
 #define NO_LIMIT 1e300
@@ -37,11 +38,6 @@ static const trn__optim_kind kind = {
 
 static trn_status check(trn_context *c, const trn_adamw_options *a)
 {
-    if (a->size < sizeof *a)
-        return trn__fail(c, TRN_ERR_ARG,
-                         "%s: options.size is %u; expected %u: start from "
-                         "TRN_ADAMW_INIT",
-                         kind.name, (unsigned)a->size, (unsigned)sizeof *a);
     TRN_TRY(trn__check_option(c, kind.name, "learning_rate", a->learning_rate,
                               0.0, NO_LIMIT));
     TRN_TRY(trn__check_option(c, kind.name, "beta1", a->beta1, 0.0, 1.0));
@@ -53,13 +49,15 @@ static trn_status check(trn_context *c, const trn_adamw_options *a)
 
 trn_optim *trn_optim_adamw(trn_module *m, const trn_adamw_options *options)
 {
-    static const trn_adamw_options defaults = TRN_ADAMW_INIT;
-    const trn_adamw_options *a = options == NULL ? &defaults : options;
+    trn_adamw_options a = TRN_ADAMW_INIT;
     trn_context *c = trn_nn_context(m);
-    if (c == NULL || trn__pending(c) != TRN_OK || check(c, a) != TRN_OK)
+    if (c == NULL || trn__pending(c) != TRN_OK ||
+        trn__options_take(c, kind.name, TRN__SIZED_trn_adamw_options, &a,
+                          options) != TRN_OK ||
+        check(c, &a) != TRN_OK)
         return NULL;
-    trn_optim *o = trn__optim_new(m, &kind, a->learning_rate);
+    trn_optim *o = trn__optim_new(m, &kind, a.learning_rate);
     if (o != NULL)
-        o->options.adamw = *a;
+        o->options.adamw = a;
     return o;
 }

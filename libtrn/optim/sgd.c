@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "libtrn/context/struct_size.h"
 #include "libtrn/optim/optim.h"
 
 #define NO_LIMIT 1e300
@@ -44,12 +45,7 @@ static const trn__optim_kind with_momentum = {
 
 static trn_status check(trn_context *c, const trn_sgd_options *s)
 {
-    const char *what = "trn_optim_sgd";
-    if (s->size < sizeof *s)
-        return trn__fail(c, TRN_ERR_ARG,
-                         "%s: options.size is %u; expected %u: start from "
-                         "TRN_SGD_INIT",
-                         what, (unsigned)s->size, (unsigned)sizeof *s);
+    const char *what = plain.name;
     TRN_TRY(trn__check_option(c, what, "learning_rate", s->learning_rate, 0.0,
                               NO_LIMIT));
     TRN_TRY(trn__check_option(c, what, "momentum", s->momentum, 0.0, NO_LIMIT));
@@ -66,17 +62,19 @@ static trn_status check(trn_context *c, const trn_sgd_options *s)
 
 trn_optim *trn_optim_sgd(trn_module *m, const trn_sgd_options *options)
 {
-    static const trn_sgd_options defaults = TRN_SGD_INIT;
-    const trn_sgd_options *s = options == NULL ? &defaults : options;
+    trn_sgd_options s = TRN_SGD_INIT;
     trn_context *c = trn_nn_context(m);
-    if (c == NULL || trn__pending(c) != TRN_OK || check(c, s) != TRN_OK)
+    if (c == NULL || trn__pending(c) != TRN_OK ||
+        trn__options_take(c, plain.name, TRN__SIZED_trn_sgd_options, &s,
+                          options) != TRN_OK ||
+        check(c, &s) != TRN_OK)
         return NULL;
-    trn_optim *o = trn__optim_new(
-        m, s->momentum > 0.0 ? &with_momentum : &plain, s->learning_rate);
+    trn_optim *o = trn__optim_new(m, s.momentum > 0.0 ? &with_momentum : &plain,
+                                  s.learning_rate);
     if (o == NULL)
         return NULL;
-    o->options.sgd = *s;
+    o->options.sgd = s;
     memset(&o->sgd_attrs, 0, sizeof o->sgd_attrs);
-    o->sgd_attrs.nesterov = s->nesterov;
+    o->sgd_attrs.nesterov = s.nesterov;
     return o;
 }

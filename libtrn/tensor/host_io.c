@@ -123,12 +123,30 @@ trn_status trn_tensor_read(trn_tensor *t, void *data, size_t bytes)
                              data, bytes);
 }
 
+static trn_status put_bytes(trn_tensor *t, const void *data, size_t bytes)
+{
+    trn_context *c = t->c;
+    trn__storage *s = t->storage;
+    size_t element = trn_dtype_size((trn_dtype)t->arg.dtype);
+    TRN_TRY(c->tensors->settle(c, t));
+    TRN_TRY(c->tensors->before_write(c, s));
+    s->version++;
+    if (!trn__is_contiguous(&t->arg)) {
+        union {
+            const void *from;
+            void *to;
+        } cast = {.from = data}; /* strided_io only reads it here */
+        return strided_io(t, cast.to, false);
+    }
+    return trn__storage_write(s, (uint64_t)t->arg.offset * element, data,
+                              bytes);
+}
+
 trn_status trn_tensor_write(trn_tensor *t, const void *data, size_t bytes)
 {
     TRN_TRY(check_io(t, "trn_tensor_write", data, bytes));
     trn_context *c = t->c;
     trn__storage *s = t->storage;
-    size_t element = trn_dtype_size((trn_dtype)t->arg.dtype);
     if (s->read_only)
         return trn__fail(c, TRN_ERR_STATE,
                          "trn_tensor_write: %s wraps the caller's memory; "
@@ -151,20 +169,12 @@ trn_status trn_tensor_write(trn_tensor *t, const void *data, size_t bytes)
         return c->tensors->assign(
             t, trn_tensor_from(c, (trn_dtype)t->arg.dtype, (int)t->arg.rank,
                                t->arg.shape, data));
+    bool was_lost = s->lost;
     if (bytes == s->bytes)
         s->lost = false; /* all of it is new */
-    TRN_TRY(c->tensors->settle(c, t));
-    TRN_TRY(c->tensors->before_write(c, s));
-    s->version++;
-    if (!trn__is_contiguous(&t->arg)) {
-        union {
-            const void *from;
-            void *to;
-        } cast = {.from = data}; /* strided_io only reads it here */
-        return strided_io(t, cast.to, false);
-    }
-    return trn__storage_write(s, (uint64_t)t->arg.offset * element, data,
-                              bytes);
+    trn_status status = put_bytes(t, data, bytes);
+    s->lost = s->lost || (was_lost && status != TRN_OK);
+    return status;
 }
 
 trn_tensor *trn_tensor_from(trn_context *c, trn_dtype dtype, int rank,

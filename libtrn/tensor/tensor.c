@@ -364,7 +364,7 @@ void trn__adopt_tensor(trn_tensor *t)
 
 trn_status trn__check_tensor(trn_context *c, const char *what, trn_tensor *t)
 {
-    if (t->stale)
+    if (t->stale || (t->storage == NULL && t->view != NULL))
         return trn__fail(c, TRN_ERR_STALE,
                          "%s: a tensor is used after its step ended; expected "
                          "trn_keep() before trn_step_end()",

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random programs and random loops of steps have equal bits eager, captured
+ * and on the loop device; `make random` runs more of them.
+ */
+#include <stdlib.h>
+
+#include "harness.h"
+#include "random_shrink.h"
+
+#define CASES 150
+
+static bool fails(const random_case *k)
+{
+    random_report report;
+    return !random_agrees(k, &report);
+}
+
+static void run_cases(bool loop)
+{
+    static random_case k;
+    random_report report, all = {.steps = 0};
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        random_make(&k, seed, loop);
+        if (!random_agrees(&k, &report)) {
+            print_error("seed %d: %s\n", (int)seed, report.text);
+            random_shrink(&k, fails);
+            random_agrees(&k, &report);
+            print_error("shrunk: %s\n", report.text);
+            random_print(&k, stderr);
+            fail();
+        }
+        all.steps += report.steps;
+        all.matches += report.matches;
+    }
+    print_message("%d steps, %d of them matched on other devices\n",
+                  (int)all.steps, (int)all.matches);
+    assert_true(all.matches > all.steps);
+}
+
+static void random_programs_have_equal_bits(void **state)
+{
+    (void)state;
+    run_cases(false);
+}
+
+static void random_loops_have_equal_bits(void **state)
+{
+    (void)state;
+    run_cases(true);
+}
+
+/* ---- memory ---- */
+
+/* Bytes after each of the last rounds of a loop do not grow. */
+static void holds_its_memory(const char *device, uint64_t seed)
+{
+    static random_case k;
+    random_world w;
+    uint64_t before = 0;
+    random_make(&k, seed, true);
+    for (int i = 0; i < k.n_programs; i++) { /* results only, no history */
+        k.program[i].outside = false;
+        for (int j = 0; j < k.program[i].n; j++) {
+            uint8_t *op = &k.program[i].at[j].op;
+            if (*op == RANDOM_keep || *op == RANDOM_retain)
+                *op = RANDOM_nop;
+        }
+    }
+    CHECK(random_open(&w, &k, device, TRN_EXEC_CAPTURED), "%s\n",
+          trn_errmsg(w.c));
+    for (int round = 0; round < 1000; round++) {
+        int which = round % k.n_programs;
+        w.salt = random_mix(seed, (uint64_t)round);
+        trn_step_begin(w.c);
+        random_run(&w, &k.program[which], which);
+        trn_step_end(w.c);
+        trn_sync(w.c);
+        trn_clear(w.c);
+        random_settle_kept(&w, false, false);
+        trn_memory_info info = TRN_MEMORY_INFO_INIT;
+        trn_memory(w.c, &info);
+        if (round == 600)
+            before = info.bytes_in_use;
+        CHECK(round <= 600 || info.bytes_in_use <= before + 4096,
+              "%s, seed %d, step %d: %llu bytes, were %llu\n", device,
+              (int)seed, round, (unsigned long long)info.bytes_in_use,
+              (unsigned long long)before);
+    }
+    assert_true(random_close(&w));
+}
+
+static void a_thousand_steps_hold_no_more_memory(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 5; seed++) {
+        holds_its_memory("cpu", seed);
+        holds_its_memory("loop", seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_have_equal_bits),
+        cmocka_unit_test(random_loops_have_equal_bits),
+        cmocka_unit_test(a_thousand_steps_hold_no_more_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
