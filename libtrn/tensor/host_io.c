@@ -243,13 +243,15 @@ trn_tensor *trn_tensor_wrap(trn_context *c, trn_dtype dtype, int rank,
         trn__row_major(&t->arg);
         t->storage->buffer = t->arg.buffer = cast.to;
         t->storage->bytes = bytes;
-        t->storage->read_only = true;
+        t->storage->read_only = t->storage->borrowed = true;
         t->storage->release = release;
         t->storage->release_user = user;
         t->storage->release_data = cast.to;
         return t;
     }
     t = trn_tensor_from(c, dtype, rank, shape, data);
+    if (t != NULL)
+        t->storage->read_only = true; /* as on every device */
     if (t != NULL && release != NULL)
         release(user, cast.to); /* copied: no more use for it */
     return t;

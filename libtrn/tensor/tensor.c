@@ -162,7 +162,7 @@ void trn__storage_unref(trn__storage *s)
         return;
     if (s->release != NULL)
         s->release(s->release_user, s->release_data);
-    if (s->buffer != NULL && !s->read_only)
+    if (s->buffer != NULL && !s->borrowed)
         c->backend->free(c->device, s->buffer);
     s->next_free = c->tensors->free_storages;
     c->tensors->free_storages = s;

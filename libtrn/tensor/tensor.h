@@ -17,7 +17,8 @@ typedef struct trn__storage {
     uint64_t version; /* number of in-place changes */
     uint64_t step;    /* serial of the step that made it; 0: none did */
     int32_t refs;
-    bool read_only; /* wrapped host memory */
+    bool read_only; /* wrapped host memory, or a copy of it */
+    bool borrowed;  /* buffer is the caller's memory */
     bool deferred;  /* an update of it waits for the end of the step */
     bool saved;     /* the open step has kept its old bytes (undo.c) */
     trn_release_fn release;
