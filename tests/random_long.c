@@ -54,8 +54,7 @@ static verdict judge(const random_case *k)
 static void kind_of(const verdict *v, char *kind, size_t size)
 {
     const char *from = strstr(v->report.text, "): ");
-    snprintf(kind, size, "%.4s%.14s", v->report.text,
-             from == NULL ? "" : from);
+    snprintf(kind, size, "%.4s%.14s", v->report.text, from == NULL ? "" : from);
 }
 
 static char kind_wanted[32];

@@ -134,7 +134,8 @@ trn_tensor *random_do_reshape(random_world *w, const random_instr *in)
     default: /* back to a common shape */
         shape[0] = w->k->m;
         shape[1] = w->k->n;
-        return n == shape[0] * shape[1] ? trn_reshape(x, 2, shape) : trn_copy(x);
+        return n == shape[0] * shape[1] ? trn_reshape(x, 2, shape)
+                                        : trn_copy(x);
     }
 }
 
@@ -258,8 +259,7 @@ trn_tensor *random_do_embedding(random_world *w, const random_instr *in)
 {
     trn_tensor *x = random_find(w, in->a, is_table, NULL);
     int64_t shape[1] = {w->p->batch};
-    trn_tensor *index =
-        random_data(w, TRN_I32, 1, shape, trn_tensor_dim(x, 0));
+    trn_tensor *index = random_data(w, TRN_I32, 1, shape, trn_tensor_dim(x, 0));
     return trn_embedding(x, index, in->j % 3 == 0 ? 0 : -1);
 }
 

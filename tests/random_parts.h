@@ -14,7 +14,7 @@ trn_tensor *random_find(random_world *w, uint8_t code, random_fits fits,
                         const void *user);
 bool random_is_float(const trn_tensor *t, const void *user);
 bool random_is_float2(const trn_tensor *t, const void *user); /* rank >= 2 */
-bool random_is_small(const trn_tensor *t); /* may grow */
+bool random_is_small(const trn_tensor *t);                    /* may grow */
 bool random_is_bool(const trn_tensor *t, const void *user);
 bool random_is_any(const trn_tensor *t, const void *user);
 /* user: a tensor that t broadcasts with, into its shape or together. */

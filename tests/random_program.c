@@ -195,9 +195,12 @@ static const char *code_name(uint8_t code, char *text, size_t size)
         int from;
         const char *name;
     } kinds[] = {
-        {CODE_GRAD, "grad"},     {CODE_KEPT, "kept"},
-        {CODE_VIEW, "view"},     {CODE_BUFFER, "buffer"},
-        {CODE_PARAMETER, "par"}, {CODE_SECOND, "second"},
+        {CODE_GRAD, "grad"},
+        {CODE_KEPT, "kept"},
+        {CODE_VIEW, "view"},
+        {CODE_BUFFER, "buffer"},
+        {CODE_PARAMETER, "par"},
+        {CODE_SECOND, "second"},
         {0, "%"},
     };
     int i = 0;

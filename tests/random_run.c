@@ -29,8 +29,8 @@ trn_tensor *random_find(random_world *w, uint8_t code, random_fits fits,
         trn_tensor *t = tensor_of(w, at);
         if (t != NULL && fits(t, user)) {
             w->found = w->found < 0 ? at : w->found;
-            w->signature = random_mix(w->signature,
-                                      (uint64_t)at + w->origin[at]);
+            w->signature =
+                random_mix(w->signature, (uint64_t)at + w->origin[at]);
             return t;
         }
     }

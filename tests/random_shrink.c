@@ -28,8 +28,7 @@ static bool fewer_steps(random_case *k, random_fails fails)
     return changed;
 }
 
-static bool fewer_calls(random_case *k, int which, int size,
-                        random_fails fails)
+static bool fewer_calls(random_case *k, int which, int size, random_fails fails)
 {
     bool changed = false;
     for (int i = k->program[which].n - size; i >= 0; i -= size) {
@@ -57,8 +56,8 @@ static bool simpler(random_case *k, random_fails fails)
         s = *k;
         s.step[i].freeze = 255;
         s.step[i].late = false;
-        changed = (memcmp(&s, k, sizeof s) != 0 && try_it(k, &s, fails)) ||
-                  changed;
+        changed =
+            (memcmp(&s, k, sizeof s) != 0 && try_it(k, &s, fails)) || changed;
     }
     return changed;
 }

@@ -424,6 +424,26 @@ static void a_failed_step_takes_writes_and_loss_back(void **state)
     tell(failing_step, 40);
 }
 
+/* On a device without single ops a read runs what is waiting. */
+static void read_between(story *s)
+{
+    trn_tensor *p = parameter(s->c, 8, 1.0);
+    trn_generator *g = trn_generator_default(s->c);
+    for (int i = 0; i < 3; i++) {
+        trn_tensor *y = trn_dropout(trn_mul_scalar(p, 1.0 + i), 0.5, g);
+        say_tensor(s, y);
+        trn_mul_scalar(trn_dropout(y, 0.25, g), 3.0);
+        trn_backward(total(y));
+        say_tensor(s, trn_grad_of(p));
+    }
+}
+
+static void gradients_know_their_scalars_after_a_read(void **state)
+{
+    (void)state;
+    tell(read_between, 54);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_leaf_of_a_step_ends_with_it),
         cmocka_unit_test(what_is_kept_has_no_history),
         cmocka_unit_test(a_failed_step_takes_writes_and_loss_back),
+        cmocka_unit_test(gradients_know_their_scalars_after_a_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

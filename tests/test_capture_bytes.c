@@ -111,13 +111,14 @@ static void watch(trn_context *c)
     now = most = 0;
 }
 
-/* The demo's model, with a hidden layer of 512; and one so small that products
- * need no memory for packing. */
+/* The demo's model, with a hidden layer of 512; one so small that products need
+ * no memory for packing; and a batch whose losses need memory. */
 enum {
     WORDS = 97,
     CONTEXT = 16,
     WIDTH = 24,
     BATCH = 128,
+    MOST_BATCH = 600,
     BIG = 512,
     SMALL = 4
 };
@@ -130,12 +131,12 @@ typedef struct demo {
 
 static demo build_demo(trn_context *c, int64_t hidden, int64_t batch)
 {
-    static int32_t x[BATCH * CONTEXT], y[BATCH];
+    static int32_t x[MOST_BATCH * CONTEXT], y[MOST_BATCH];
     uint64_t seed = 3;
     demo d;
-    for (int i = 0; i < BATCH * CONTEXT; i++)
+    for (int i = 0; i < MOST_BATCH * CONTEXT; i++)
         x[i] = (int32_t)(harness_random(&seed) % WORDS);
-    for (int i = 0; i < BATCH; i++)
+    for (int i = 0; i < MOST_BATCH; i++)
         y[i] = (int32_t)(harness_random(&seed) % WORDS);
     d.x = trn_tensor_from(c, TRN_I32, 2, (int64_t[]){batch, CONTEXT}, x);
     d.y = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){batch}, y);
@@ -158,15 +159,21 @@ static void demo_step(trn_context *c, demo *d)
     harness_ok(c);
 }
 
-/* The most that a step takes beside what was there before it. */
-static int64_t step_bytes(int way, int64_t hidden, int64_t batch,
-                          uint64_t *planned)
+static trn_context *open_watched(int way, int n_threads)
 {
     trn_context *c;
     trn_options o = captured_options(way, NULL);
-    o.n_threads = 1;
+    o.n_threads = n_threads;
     assert_int_equal(trn_open(&c, &o), TRN_OK);
     watch(c);
+    return c;
+}
+
+/* The most that a step takes beside what was there before it. */
+static int64_t step_bytes(int way, int n_threads, int64_t hidden, int64_t batch,
+                          uint64_t *planned)
+{
+    trn_context *c = open_watched(way, n_threads);
     demo d = build_demo(c, hidden, batch);
     for (int i = 0; i < 3; i++)
         demo_step(c, &d);
@@ -180,12 +187,69 @@ static int64_t step_bytes(int way, int64_t hidden, int64_t batch,
     return bytes;
 }
 
+/* The loss is the only result: its f32 is no transient, and not in the plan.
+ * Gradients are, as clipping and the optimizer use them up within the step. */
 static void a_step_takes_the_bytes_of_its_plan_and_the_loss(void **state)
 {
+    static const int64_t size[][2] = {
+        {SMALL, 2}, {SMALL, MOST_BATCH}, {BIG, BATCH}, {BIG, MOST_BATCH}};
     (void)state;
-    uint64_t planned;
-    int64_t bytes = step_bytes(CAPTURED, SMALL, 2, &planned);
-    assert_int_equal(bytes, (int64_t)planned + 4);
+    for (int i = 0; i < 4; i++)
+        for (int n_threads = 1; n_threads <= 3; n_threads++) {
+            uint64_t planned;
+            int64_t bytes = step_bytes(CAPTURED, n_threads, size[i][0],
+                                       size[i][1], &planned);
+            print_message("hidden %d, batch %d, %d threads: %lld bytes, "
+                          "planned %lld\n",
+                          (int)size[i][0], (int)size[i][1], n_threads,
+                          (long long)bytes, (long long)planned);
+            assert_int_equal(bytes, (int64_t)planned + 4);
+        }
+}
+
+/* y[8,100,100] = a b, and the gradient [97,64] of rows that y's sum scales. */
+static void half_step(trn_context *c, trn_tensor *const *t)
+{
+    trn_tensor *g;
+    trn_step_begin(c);
+    trn_tensor *y = trn_matmul(t[0], t[1]);
+    trn_tensor *z = trn_embedding(t[2], t[3], -1);
+    z = trn_mul(z, z);
+    assert_int_equal(trn_grad(1, &z, 1, &t[2], &t[4], NULL, &g), TRN_OK);
+    trn_keep(y);
+    trn_keep(g);
+    trn_step_end(c);
+    harness_ok(c);
+    trn_tensor_release(y);
+    trn_tensor_release(g);
+}
+
+/* Both results of the step, and nothing else, come on top of the plan. */
+static void sums_of_16_bit_types_are_in_the_plan(void **state)
+{
+    static int32_t index[BATCH];
+    const int64_t a[] = {8, 100, 300}, b[] = {8, 300, 100}, w[] = {WORDS, 64};
+    const int64_t n[] = {BATCH}, g[] = {BATCH, 64};
+    (void)state;
+    for (int i = 0; i < BATCH; i++)
+        index[i] = i * 7 % WORDS;
+    for (int n_threads = 1; n_threads <= 2; n_threads++) {
+        trn_context *c = open_watched(CAPTURED, n_threads);
+        trn_tensor *t[] = {trn_full(c, TRN_F16, 3, a, 0.5),
+                           trn_full(c, TRN_F16, 3, b, 0.5),
+                           trn_full(c, TRN_F16, 2, w, 0.5),
+                           trn_tensor_from(c, TRN_I32, 1, n, index),
+                           trn_full(c, TRN_F16, 2, g, 1.0)};
+        trn_set_requires_grad(t[2], true);
+        for (int i = 0; i < 3; i++)
+            half_step(c, t);
+        int64_t before = now;
+        most = now;
+        half_step(c, t);
+        assert_int_equal(most - before, (int64_t)captured_info(c).plan_bytes +
+                                            2 * (8 * 100 * 100 + WORDS * 64));
+        captured_close(c);
+    }
 }
 
 /* Gradients are left out of both: all of them are there when they are clipped.
@@ -194,8 +258,8 @@ static void the_demo_takes_three_quarters_of_eager_memory(void **state)
 {
     (void)state;
     uint64_t none, planned;
-    int64_t eager = step_bytes(EAGER, BIG, BATCH, &none);
-    int64_t captured = step_bytes(CAPTURED, BIG, BATCH, &planned);
+    int64_t eager = step_bytes(EAGER, 1, BIG, BATCH, &none);
+    int64_t captured = step_bytes(CAPTURED, 1, BIG, BATCH, &planned);
     int64_t gradients =
         4 * (WORDS * WIDTH + CONTEXT * WIDTH * BIG + BIG + BIG * WORDS + WORDS);
     double share = (double)(captured - gradients) / (double)(eager - gradients);
@@ -212,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gelu_and_dropout_move_a_fraction_of_eager_bytes),
         cmocka_unit_test(a_step_takes_the_bytes_of_its_plan_and_the_loss),
+        cmocka_unit_test(sums_of_16_bit_types_are_in_the_plan),
         cmocka_unit_test(the_demo_takes_three_quarters_of_eager_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

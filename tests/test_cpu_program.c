@@ -376,10 +376,10 @@ static void the_first_failing_node_stops_and_is_named(void **state)
             assert_int_equal(o.node, update_first);
             assert_int_equal(o.report.kind, TRN_REPORT_ZERO_DIVISOR);
             assert_int_equal(o.report.position, 1234);
-            assert_int_equal(o.inputs_lost, update_first);
-            trn_arg got = g->input[2];
+            assert_int_equal(o.inputs_lost, 0);
+            trn_arg got = g->input[2]; /* an update before it is taken back */
             got.buffer = p.inputs[2];
-            check_same(&got, &g->input[update_first ? 0 : 2], "state", 0);
+            check_same(&got, &g->input[2], "state", 0);
             trn__cpu_backend.release(devices[d], program);
         }
 }

@@ -5,6 +5,7 @@
  */
 #include "backends/cpu/cpu_program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -47,11 +48,12 @@ static int32_t choose_set(const trn_host_services *host, const char *argument,
 #endif
     if (strcmp(isa, "auto") == 0)
         return TRN_OK;
-    return host->fail(host->host, TRN_ERR_UNSUPPORTED,
-                      has_avx2() ? "cpu_isa names no kernel set of this CPU; "
-                                   "it has: auto, generic, avx2"
-                                 : "cpu_isa names no kernel set of this CPU; "
-                                   "it has: auto, generic");
+    char text[160];
+    snprintf(text, sizeof text,
+             "trn_open: cpu_isa (TRN_CPU_ISA) is \"%.40s\"; this CPU has auto, "
+             "generic%s",
+             isa, has_avx2() ? ", avx2" : "");
+    return host->fail(host->host, TRN_ERR_UNSUPPORTED, text);
 }
 
 static int32_t cpu_open(const trn_host_services *host, const char *argument,

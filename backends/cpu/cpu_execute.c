@@ -13,15 +13,22 @@
 
 #include <string.h>
 
+/* The size of a struct up to and with that field. */
+#define SIZE_WITH(type, field) \
+    (offsetof(type, field) + sizeof(((type *)0)->field))
+
 /* Entries that an older host does not have are not called. */
-#define HOST_HAS(host, entry)                                          \
-    ((host)->size >=                                                   \
-         offsetof(trn_host_services, entry) + sizeof((host)->entry) && \
+#define HOST_HAS(host, entry)                               \
+    ((host)->size >= SIZE_WITH(trn_host_services, entry) && \
      (host)->entry != NULL)
+
+/* What a host of any version has: the structs as they were first. */
+#define FIRST_EXECUTION SIZE_WITH(trn_execution, draws)
+#define FIRST_OUTCOME SIZE_WITH(trn_outcome, report)
 
 static bool accepts(const trn_program *p, const trn_execution *e)
 {
-    return e->size >= sizeof *e && e->n_inputs == (uint32_t)p->n_inputs &&
+    return e->size >= FIRST_EXECUTION && e->n_inputs == (uint32_t)p->n_inputs &&
            e->n_outputs == (uint32_t)p->n_outputs &&
            e->n_scalars == (uint32_t)p->n_scalars &&
            e->n_draws == (uint32_t)p->n_draws;
@@ -207,7 +214,13 @@ int32_t trn__cpu_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome)
     if (!is_known(dev, ticket))
         return dev->host->fail(dev->host->host, TRN_ERR_ARG,
                                "the CPU device knows no such execution");
-    *outcome = dev->outcome[ticket % TRN__CPU_OUTCOMES];
+    if (outcome->size < FIRST_OUTCOME)
+        return dev->host->fail(dev->host->host, TRN_ERR_ARG,
+                               "the outcome is smaller than its first version");
+    trn_outcome found = dev->outcome[ticket % TRN__CPU_OUTCOMES];
+    found.size = outcome->size;
+    memcpy(outcome, &found,
+           found.size < sizeof found ? found.size : sizeof found);
     return TRN_OK;
 }
 

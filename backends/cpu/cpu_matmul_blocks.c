@@ -91,8 +91,8 @@ typedef struct shared {
     int64_t rows, slices, panels_per_slice, tasks, grain;
     size_t slot_bytes;
     size_t a_bytes, b_bytes; /* of what is packed at once */
-    char *packed_a; /* one slot per range of tasks */
-    char *packed_b; /* k-block after k-block, panel after panel */
+    char *packed_a;          /* one slot per range of tasks */
+    char *packed_b;          /* k-block after k-block, panel after panel */
 } shared;
 
 /* Tasks: k-blocks times column panels. */

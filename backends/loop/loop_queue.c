@@ -11,6 +11,14 @@
 
 #include "loop.h"
 
+/* The size of a struct up to and with that field. */
+#define SIZE_WITH(type, field) \
+    (offsetof(type, field) + sizeof(((type *)0)->field))
+
+/* What a host of any version has: the structs as they were first. */
+#define FIRST_EXECUTION SIZE_WITH(trn_execution, draws)
+#define FIRST_OUTCOME SIZE_WITH(trn_outcome, report)
+
 static trn__loop_job *next_job(const trn_device *dev)
 {
     trn__loop_job *job = dev->jobs;
@@ -199,7 +207,8 @@ static void enqueue(trn_device *dev, trn__loop_job *job)
 
 static bool fits(const trn_program *p, const trn_execution *e)
 {
-    if (e->size < sizeof *e || e->n_inputs != (uint32_t)p->info.n_inputs ||
+    if (e->size < FIRST_EXECUTION ||
+        e->n_inputs != (uint32_t)p->info.n_inputs ||
         e->n_outputs != (uint32_t)p->info.n_outputs ||
         e->n_scalars != (uint32_t)p->info.n_scalars ||
         e->n_draws != (uint32_t)p->info.n_draws)
@@ -279,6 +288,10 @@ int32_t trn__loop_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome)
     if (job == NULL)
         return trn__loop_fail(dev, TRN_ERR_ARG,
                               "loop: wait: no execution has this ticket");
+    if (outcome->size < FIRST_OUTCOME)
+        return trn__loop_fail(dev, TRN_ERR_ARG,
+                              "loop: wait: the outcome is smaller than its "
+                              "first version");
     pthread_mutex_lock(&dev->lock);
     while (!job->done)
         pthread_cond_wait(&dev->done, &dev->lock);
@@ -297,9 +310,9 @@ int32_t trn__loop_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome)
         job->outcome.status = TRN_ERR_DEVICE;
     }
     trn_outcome found = job->outcome;
-    uint32_t size = outcome->size;
-    memcpy(outcome, &found, size < sizeof found ? size : sizeof found);
-    outcome->size = size;
+    found.size = outcome->size;
+    memcpy(outcome, &found,
+           found.size < sizeof found ? found.size : sizeof found);
     forget(dev, job);
     return found.status;
 }

@@ -16,6 +16,10 @@ TRN_API trn_status trn_step_begin(trn_context *c);
 /*
  * Ends the step: applies the optimizers' updates, frees what the step made.
  *
+ * On a device that runs steps while the host goes on, what the device finds wrong
+ * with a step is returned by the first later trn_step_end(), read or trn_sync();
+ * that step and those behind it have not happened then.
+ *
  * If an error is pending, the step has not happened: parameters, optimizer
  * state, accumulated gradients, schedules, generators and loaders are as they
  * were before, and the error is returned.
@@ -35,7 +39,7 @@ TRN_API trn_status trn_sync(trn_context *c);
 /* How often what happened while steps were captured. */
 typedef struct trn_capture_info {
     uint32_t size;
-    uint64_t traces;       /* lists of calls recorded */
+    uint64_t traces;       /* steps whose calls were recorded anew */
     uint64_t matches;      /* steps that repeated a trace to its end */
     uint64_t compilations; /* programs compiled */
     uint64_t replays;      /* programs executed */

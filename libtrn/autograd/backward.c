@@ -245,7 +245,7 @@ static trn_tensor *delivered(wanted *want, int j, bool zeros)
     if (is_taken(want, j) || g->view != NULL || g->storage->refs > 1 ||
         !trn__is_contiguous(&g->arg))
         own = trn_copy(g); /* a write to it must reach nothing else */
-    if (own == g && g->owner == NULL)
+    if (own == g && (g->owner == NULL || !t->c->tensors->in_step))
         trn__scope_add(t->c, g); /* our reference is now the scope's */
     else
         trn__unref(g);

@@ -157,14 +157,16 @@ static trn_status choose_exec(trn_context *c, const trn_options *o)
                          "trn_open: exec is %u; expected a trn_exec",
                          (unsigned)o->exec);
     if (o->exec == TRN_EXEC_AUTO && env != NULL) {
-        if (strcmp(env, "captured") == 0)
+        if (strcmp(env, "auto") == 0)
+            c->exec = TRN_EXEC_AUTO;
+        else if (strcmp(env, "captured") == 0)
             c->exec = TRN_EXEC_CAPTURED;
         else if (strcmp(env, "eager") == 0)
             c->exec = TRN_EXEC_EAGER;
         else
             return trn__fail(c, TRN_ERR_ARG,
-                             "trn_open: TRN_EXEC is \"%s\"; expected eager or "
-                             "captured",
+                             "trn_open: TRN_EXEC is \"%s\"; expected auto, eager "
+                             "or captured",
                              env);
     }
     TRN_TRY(choose_flag(c, "TRN_EARLY_READ", "refuse", "allow",

@@ -16,11 +16,11 @@ typedef struct sized {
 } sized;
 
 static const sized structs[] = {
-#define X(type, last, initialiser)                      \
-    [TRN__SIZED_##type] = {                             \
-        .ours = (uint32_t)sizeof(type),                 \
-        .first = (uint32_t)TRN__SIZE_WITH(type, last),  \
-        .init = (initialiser),                          \
+#define X(type, last, initialiser)                     \
+    [TRN__SIZED_##type] = {                            \
+        .ours = (uint32_t)sizeof(type),                \
+        .first = (uint32_t)TRN__SIZE_WITH(type, last), \
+        .init = (initialiser),                         \
     },
     TRN__SIZED_STRUCTS(X)
 #undef X

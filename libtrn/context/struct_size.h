@@ -21,15 +21,15 @@
     (offsetof(type, field) + sizeof(((type *)0)->field))
 
 /* Type, last field of its first version (never changed), its initialiser. */
-#define TRN__SIZED_STRUCTS(X)                                           \
-    X(trn_options, plan_limit, "TRN_OPTIONS_INIT")                      \
-    X(trn_memory_info, blocks_asked, "TRN_MEMORY_INFO_INIT")            \
-    X(trn_capture_info, plan_bytes, "TRN_CAPTURE_INFO_INIT")            \
+#define TRN__SIZED_STRUCTS(X)                                            \
+    X(trn_options, plan_limit, "TRN_OPTIONS_INIT")                       \
+    X(trn_memory_info, blocks_asked, "TRN_MEMORY_INFO_INIT")             \
+    X(trn_capture_info, plan_bytes, "TRN_CAPTURE_INFO_INIT")             \
     X(trn_cross_entropy_options, ignore_index, "TRN_CROSS_ENTROPY_INIT") \
-    X(trn_grad_options, zeros, "TRN_GRAD_INIT")                         \
-    X(trn_sgd_options, nesterov, "TRN_SGD_INIT")                        \
-    X(trn_adamw_options, weight_decay, "TRN_ADAMW_INIT")                \
-    X(trn_loader_options, dtype, "TRN_LOADER_INIT")                     \
+    X(trn_grad_options, zeros, "TRN_GRAD_INIT")                          \
+    X(trn_sgd_options, nesterov, "TRN_SGD_INIT")                         \
+    X(trn_adamw_options, weight_decay, "TRN_ADAMW_INIT")                 \
+    X(trn_loader_options, dtype, "TRN_LOADER_INIT")                      \
     X(trn_op_call, report, "its size")
 
 typedef enum trn__sized {

@@ -13,8 +13,9 @@
  * Sleep and wake-up are two flags crossed: a sleeper announces itself, then
  * looks for work; a waker makes work visible, then looks for sleepers.  Both
  * orders rest on the sequential consistency of the plain atomic operations.
- * While a region holds the pool nobody goes to sleep: `held` counts as work
- * there, and as a reason to go on spinning.
+ * The begin of a region wakes sleepers, as work does.  While one is open
+ * (`held`) a worker spins longer before it sleeps, and offers its CPU to others
+ * again and again.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for sched_getaffinity and CPU_COUNT */
@@ -31,8 +32,11 @@
 /* About the price of a sleep and wake-up: waiting longer would not pay. */
 #define SPIN_NS 40000
 #define SPIN_PROBE 64
-/* In a region: so many such waits, about 2 ms, before the CPU is offered. */
-#define IDLE_SPINS 50
+/* In a region: so many such waits, about 200 us, with the CPU offered between
+ * them.  On a busy machine a worker that spins on takes the caller's share. */
+#define IDLE_SPINS 5
+/* A wait that took that long has lost its CPU: others need it, so sleep. */
+#define BUSY_NS (2 * SPIN_NS)
 
 /* Keeps a word that one thread hammers off the cache line of its neighbour. */
 #define CACHE_LINE 64
@@ -52,7 +56,8 @@ struct trn__pool {
     atomic_int n_sleeping;
     atomic_bool caller_sleeps;
     atomic_bool stop;
-    atomic_int held; /* open regions */
+    atomic_int held;       /* open regions */
+    atomic_uint n_regions; /* outermost ones, ever */
     pthread_mutex_t lock;
     pthread_cond_t work;
     pthread_cond_t done;
@@ -153,25 +158,29 @@ static void pass_lock(trn__pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* Returns true for work, and for a region that has begun. */
 static bool wait_for_work(trn__pool *p)
 {
-    int n_idle = 0; /* times that spinning was in vain */
-    for (int i = 0; i < p->spin_rounds;) {
-        if (atomic_load(&p->remaining) > 0)
-            return true;
-        if (atomic_load(&p->stop))
-            return false;
-        relax();
-        if (++i == p->spin_rounds && atomic_load(&p->held) > 0) {
-            i = 0;
-            if (++n_idle % IDLE_SPINS == 0)
-                sched_yield(); /* whoever needs this CPU may have it */
+    const unsigned seen = atomic_load(&p->n_regions);
+    for (int n_idle = 1;; ++n_idle) {
+        const int64_t start = clock_ns();
+        for (int i = 0; i < p->spin_rounds; ++i) {
+            if (atomic_load(&p->remaining) > 0)
+                return true;
+            if (atomic_load(&p->stop))
+                return false;
+            relax();
         }
+        if (atomic_load(&p->held) == 0 || n_idle == IDLE_SPINS)
+            break;
+        sched_yield();
+        if (clock_ns() - start > BUSY_NS)
+            break;
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->n_sleeping, 1);
-    while (atomic_load(&p->remaining) <= 0 && atomic_load(&p->held) == 0 &&
-           !atomic_load(&p->stop))
+    while (atomic_load(&p->remaining) <= 0 &&
+           atomic_load(&p->n_regions) == seen && !atomic_load(&p->stop))
         pthread_cond_wait(&p->work, &p->lock);
     atomic_fetch_sub(&p->n_sleeping, 1);
     pthread_mutex_unlock(&p->lock);
@@ -250,7 +259,10 @@ void trn__pool_hold(trn__pool *p)
         return;
     if (!p->start_tried)
         start_workers(p);
-    if (atomic_fetch_add(&p->held, 1) > 0 || atomic_load(&p->n_sleeping) == 0)
+    if (atomic_fetch_add(&p->held, 1) > 0)
+        return;
+    atomic_fetch_add(&p->n_regions, 1);
+    if (atomic_load(&p->n_sleeping) == 0)
         return;
     pass_lock(p);
     pthread_cond_broadcast(&p->work);
@@ -313,6 +325,7 @@ trn__pool *trn__pool_create(const trn__threads_config *cfg)
     atomic_init(&p->caller_sleeps, false);
     atomic_init(&p->stop, false);
     atomic_init(&p->held, 0);
+    atomic_init(&p->n_regions, 0);
     if (init_locks(p))
         return p;
 fail:

@@ -158,6 +158,7 @@ trn_status trn__tape_record(const trn__call *k, uint32_t saves)
         r->scalar[i] = k->scalar[i];
     }
     r->draw_no = k->draw_no;
+    r->trace_step = k->out->trace_step;
     r->key = k->key;
     r->draw = k->draw;
     k->out->record = r;

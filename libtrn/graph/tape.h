@@ -31,6 +31,7 @@ typedef struct trn__call {
     double values[TRN__MAX_VALUES];
     uint64_t key, draw; /* RANDOM rows */
     bool sourced; /* while traced: scalar and draw_no are another call's */
+    bool foreign; /* scalar and draw_no are those of a trace that has ended */
     int32_t scalar[TRN__MAX_VALUES], draw_no;
     bool counted; /* UPDATE rows: the writes count in the versions already */
 } trn__call;
@@ -53,7 +54,8 @@ typedef struct trn__record {
     uint32_t attrs_size;
     double values[TRN__MAX_VALUES];
     uint64_t key, draw;
-    int32_t scalar[TRN__MAX_VALUES], draw_no; /* while traced */
+    int32_t scalar[TRN__MAX_VALUES], draw_no; /* while traced, */
+    uint64_t trace_step;                      /* in this step */
     /* scratch of a walk */
     trn_tensor *grad;
     uint64_t walk;

@@ -323,5 +323,14 @@ trn_tensor *trn_nn_forward(trn_module *m, trn_tensor *x)
                   "trn_nn_forward: x is NULL; expected a tensor");
         return NULL;
     }
-    return m->forward(m, x, m->user);
+    trn_tensor *y = m->forward(m, x, m->user);
+    if (y == NULL && m->c->status == TRN_OK) {
+        char path[TRN__MESSAGE_SIZE / 2];
+        trn__module_path(m, path, sizeof path);
+        trn__fail(m->c, TRN_ERR_ARG,
+                  "trn_nn_forward: the forward function of module \"%s\" gave "
+                  "NULL without an error; expected a tensor",
+                  path);
+    }
+    return y;
 }

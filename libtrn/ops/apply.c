@@ -125,6 +125,20 @@ static bool compute(trn__call *k, const trn__op_info *info,
     return false;
 }
 
+/* A result of a captured step that nobody kept never had memory. */
+static trn_status check_memory(const trn__call *k, const trn__op_info *info)
+{
+    for (int i = 0; i < k->n_in; i++) {
+        const trn__storage *s = k->in[i]->storage;
+        if (s != NULL && s->buffer == NULL && s->bytes > 0)
+            return trn__fail(k->c, TRN_ERR_STALE,
+                             "%s: %s is used after its step ended; expected "
+                             "trn_keep() before trn_step_end()",
+                             info->name, trn__describe(&k->in[i]->arg).s);
+    }
+    return TRN_OK;
+}
+
 trn_tensor *trn__apply(trn__call *k)
 {
     const trn__op_info *info = &trn__ops[k->op];
@@ -134,7 +148,7 @@ trn_tensor *trn__apply(trn__call *k)
         return NULL;
     if (trn__capture_on(k->c))
         return trn__trace_op(k, info);
-    if (!info->infer(k, &desc))
+    if (check_memory(k, info) != TRN_OK || !info->infer(k, &desc))
         return NULL;
     bool record = trn__wants_record(k, info);
     if (!compute(k, info, &desc))
@@ -166,6 +180,7 @@ trn__call trn__call_of(uint32_t op, trn_tensor *x, trn_tensor *y,
     k.key = k.draw = 0;
     k.counted = false;
     k.sourced = false;
+    k.foreign = false;
     k.draw_no = -1;
     return k;
 }

@@ -80,8 +80,9 @@ static void evict(trn_context *c)
 static uint64_t run_bytes(const trn_context *c, const trn__plan *plan)
 {
     const trn_backend *b = c->backend;
-    return b->program_bytes == NULL ? plan->graph->arena_bytes
-                                    : b->program_bytes(c->device, plan->program);
+    if (b->program_bytes == NULL)
+        return plan->graph->arena_bytes;
+    return b->program_bytes(c->device, plan->program);
 }
 
 /* What a plan takes of memory, about. */

@@ -185,7 +185,7 @@ static trn_tensor *dropout_again(trn_tensor *x, const trn__call *k)
     again.draw = k->draw;
     again.scalar[0] = k->scalar[0];
     again.draw_no = k->draw_no;
-    again.sourced = trn__capture_on(k->c);
+    again.sourced = !k->foreign && trn__capture_on(k->c);
     return trn__apply(&again);
 }
 
@@ -213,7 +213,7 @@ trn_tensor *trn__decompose_dropout(const trn__call *k)
     uniform.key = k->key;
     uniform.draw = k->draw;
     uniform.draw_no = k->draw_no;
-    uniform.sourced = trn__capture_on(k->c);
+    uniform.sourced = !k->foreign && trn__capture_on(k->c);
     trn_tensor *u = trn__apply(&uniform);
     trn_tensor *y =
         trn_where(trn_greater(p, u), trn__zeros_like(x), trn_mul(x, scale));

@@ -73,7 +73,7 @@ static void take_value(const trn__call *k, int i, trn__call *to)
 {
     to->values[0] = k->values[i];
     to->scalar[0] = k->scalar[i];
-    to->sourced = trn__capture_on(k->c);
+    to->sourced = !k->foreign && trn__capture_on(k->c);
 }
 
 trn_tensor *trn__value(const trn__call *k, int i, const trn_tensor *x)

@@ -329,11 +329,10 @@ trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
                           options) != TRN_OK)
         return NULL;
     at.reduction = (int32_t)o.reduction;
-    at.has_ignore_index =
-        o.has_ignore_index && can_be(target, o.ignore_index);
+    at.has_ignore_index = o.has_ignore_index && can_be(target, o.ignore_index);
     at.ignore_index = at.has_ignore_index ? o.ignore_index : 0;
-    if (at.has_ignore_index && (at.ignore_index > MAX_EXACT ||
-                                at.ignore_index < -MAX_EXACT)) {
+    if (at.has_ignore_index &&
+        (at.ignore_index > MAX_EXACT || at.ignore_index < -MAX_EXACT)) {
         trn__fail(k.c, TRN_ERR_ARG,
                   "cross_entropy: ignore_index is %lld; expected at most 2^53 "
                   "in magnitude",

@@ -77,6 +77,7 @@ typedef struct trn__capture {
     bool matching; /* ... and are compared with `trace` */
     uint64_t serial;
     trn__trace *trace;
+    uint32_t calling;   /* the op whose inputs are looked up, for reasons */
     int32_t at;         /* entries matched or recorded so far */
     int32_t depth;      /* of open walks */
     trn_tensor *through; /* the view whose assign is made of its base now */

@@ -122,7 +122,7 @@ static void count_ahead(trn_context *c, int32_t n, bool ahead)
         if (e->node < 0 || e->nested)
             continue;
         const trn__graph_node *node = &t->graph->nodes[e->node];
-        uint8_t writes = trn__ops[node->op].writes;
+        uint32_t writes = trn__ops[node->op].writes;
         for (int j = 0; j < node->n_in && writes != 0; j++) {
             trn__storage *s = p->used[i].in[j]->storage;
             if ((writes >> j) & 1u)

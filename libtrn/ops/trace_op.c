@@ -360,6 +360,7 @@ trn_tensor *trn__trace_op(trn__call *k, const trn__op_info *info)
     trn__desc desc;
     int32_t in[TRN__MAX_IN];
     k->out = NULL;
+    p->calling = k->op;
     for (int i = 0; i < k->n_in; i++) {
         in[i] = trn__slot_of(c, k->in[i]);
         if (in[i] < 0)

@@ -57,8 +57,8 @@ static void note_input(trn_context *c, int32_t input, const trn_tensor *t)
     trn__capture *p = c->capture;
     const trn_graph *g = p->trace->graph;
     int32_t slot = g->inputs[input];
-    snprintf(p->reason, sizeof p->reason, "call %d: input %s became %s",
-             (int)p->at, trn__describe(&g->values[slot].arg).s,
+    snprintf(p->reason, sizeof p->reason, "call %d, %s: input %s became %s",
+             (int)p->at, trn__ops[p->calling].name, trn__describe(&g->values[slot].arg).s,
              trn__describe(&t->arg).s);
 }
 
@@ -106,7 +106,8 @@ static int32_t bind_input(trn_context *c, trn_tensor *t)
             note_input(c, n, t);
         else
             snprintf(p->reason, sizeof p->reason,
-                     "call %d: %s is used, which was not before", (int)p->at,
+                     "call %d, %s: input %s is used, which was not before",
+                     (int)p->at, trn__ops[p->calling].name,
                      trn__describe(&t->arg).s);
         if (trn__trace_diverge(c, next_fits, t) != TRN_OK)
             return -1;

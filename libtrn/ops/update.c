@@ -64,15 +64,17 @@ static trn_status check_history(trn_tensor *x, const trn_tensor *y)
 {
     trn_context *c = x->c;
     bool recording = !c->tape->off;
-    if (recording && x->storage->refs > 1 && c->capture != NULL)
-        TRN_TRY(trn__flights_finish(c)); /* steps in flight hold it, too */
     if (recording && x->requires_grad)
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s is a leaf whose gradient is wanted; "
                          "expected trn_no_grad_begin() before it is written",
                          trn__describe(&x->arg).s);
-    if (recording && (x->record != NULL || x->traced_grad || trn__needs_grad(y)) &&
-        (x->storage->refs > 1 + x->storage->saved || is_saved(x)))
+    if (!recording ||
+        (x->record == NULL && !x->traced_grad && !trn__needs_grad(y)))
+        return TRN_OK;
+    if (x->storage->refs > 1 && c->capture != NULL)
+        TRN_TRY(trn__flights_finish(c)); /* steps in flight hold it, too */
+    if (x->storage->refs > 1 + x->storage->saved || is_saved(x))
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s shares memory with other tensors while "
                          "gradients are recorded; expected trn_copy() of it",
