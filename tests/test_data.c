@@ -387,8 +387,9 @@ static void a_thousand_batches_take_no_memory(void **state)
     trn_loader *l = loader_of(c, 50, 7, NULL);
     trn_memory_info before = TRN_MEMORY_INFO_INIT, after = before;
     trn_batch b;
-    assert_int_equal(trn_memory(c, &before), TRN_OK);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = -30; i < 1000; i++) {
+        if (i == 0) /* the first steps' own blocks are in the cache by now */
+            assert_int_equal(trn_memory(c, &before), TRN_OK);
         bool step = i % 3 == 0;
         if (step)
             trn_step_begin(c);

@@ -108,9 +108,10 @@ static void print_names_attributes_and_types(void **state)
     assert_string_equal(graph_text(g),
                         "%0 = input 0 f64[2,3]\n"
                         "%1 = permute(%0) {perm=[1,0]} f64[3,2]; view of %0\n"
-                        "%2 = add(%1, %1) f64[3,2]\n"
-                        "%3 = relu(%2) f64[3,2]\n"
-                        "%4 = mul_scalar(%3) {value=s0} f64[3,2]\n"
+                        "%2 = add(%1, %1) f64[3,2]; 6 flops, 96 bytes\n"
+                        "%3 = relu(%2) f64[3,2]; 6 flops, 96 bytes\n"
+                        "%4 = mul_scalar(%3) {value=s0} f64[3,2]; 6 flops, "
+                        "96 bytes\n"
                         "output 0 = %4\n");
     trn__graph_free(g);
 }

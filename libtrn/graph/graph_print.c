@@ -118,6 +118,14 @@ static void say_node(printer *p, const trn__graph_node *n)
         else
             say_place(p, n->out[i]);
     }
+    if (n->on_host)
+        say(p, "; on the host");
+    if (!trn__graph_is_view(n)) {
+        int32_t q = (int32_t)(n - p->g->nodes);
+        say(p, "; %lld flops, %lld bytes",
+            (long long)trn__graph_node_flops(p->g, q),
+            (long long)trn__graph_node_bytes(p->g, q));
+    }
     say(p, "\n");
 }
 
@@ -139,6 +147,11 @@ void trn__graph_print(const trn_graph *g, trn__put_fn *put, void *user)
             trn__describe(&g->values[g->inputs[i]].arg).s);
     for (int32_t q = 0; q < g->n_nodes; q++)
         say_node(&p, &g->nodes[q]);
+    for (int32_t i = 0; i < g->n_literals; i++) {
+        char text[32];
+        say(&p, "s%d = %s in every step\n", (int)g->literals[i].scalar,
+            trn__format_double(g->literals[i].value, text, sizeof text));
+    }
     for (int32_t i = 0; i < g->n_outputs; i++) {
         say(&p, "output %d = %%%d", (int)i, (int)g->outputs[i].value);
         if (g->outputs[i].alias >= 0)
