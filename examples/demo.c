@@ -81,10 +81,9 @@ static void build(model *m, const settings *s)
     o.learning_rate = s->learning_rate;
     m->optim = trn_optim_adamw(m->net, &o);
     trn_schedule *fall = trn_schedule_cosine(c, s->schedule, 0.05);
-    trn_optim_set_schedule(m->optim,
-                           s->warmup > 0
-                               ? trn_schedule_warmup(c, s->warmup, fall)
-                               : fall);
+    trn_optim_set_schedule(
+        m->optim,
+        s->warmup > 0 ? trn_schedule_warmup(c, s->warmup, fall) : fall);
 }
 
 /* One step of the loop; 0 when an error is pending. */
@@ -171,16 +170,14 @@ static double held_out_loss(model *m)
     trn_batch b;
     trn_loader_options order = TRN_LOADER_INIT;
     order.shuffle = false;
-    trn_loader *data =
-        trn_data_text(m->c, m->held_out, CONTEXT, 1024, &order);
+    trn_loader *data = trn_data_text(m->c, m->held_out, CONTEXT, 1024, &order);
     double sum = 0;
     int64_t n = 0;
     trn_nn_train(m->net, false);
     while (trn_data_next(data, &b)) {
         trn_step_begin(m->c);
         trn_tensor *logits = trn_nn_forward(m->net, b.inputs);
-        trn_tensor *loss =
-            trn_keep(trn_cross_entropy(logits, b.targets, NULL));
+        trn_tensor *loss = trn_keep(trn_cross_entropy(logits, b.targets, NULL));
         trn_step_end(m->c);
         sum += (double)b.size * trn_tensor_item(loss);
         n += b.size;
@@ -195,9 +192,8 @@ static void read_doubles(trn_tensor *t, double *out, int n)
 {
     const void *x = trn_tensor_map(t);
     for (int i = 0; i < n && x != NULL; i++)
-        out[i] = trn_tensor_dtype(t) == TRN_F64
-                     ? ((const double *)x)[i]
-                     : (double)((const float *)x)[i];
+        out[i] = trn_tensor_dtype(t) == TRN_F64 ? ((const double *)x)[i]
+                                                : (double)((const float *)x)[i];
     trn_tensor_unmap(t);
 }
 
@@ -228,8 +224,8 @@ static void write_sample(model *m)
     trn_nn_train(m->net, false);
     for (int i = 0; i < SAMPLE && trn_errcode(c) == TRN_OK; i++) {
         trn_step_begin(c);
-        trn_tensor *x = trn_tensor_from(c, TRN_I32, 2,
-                                        (int64_t[]){1, CONTEXT}, window);
+        trn_tensor *x =
+            trn_tensor_from(c, TRN_I32, 2, (int64_t[]){1, CONTEXT}, window);
         trn_tensor *logits = trn_mul_scalar(trn_nn_forward(m->net, x), 1.25);
         trn_tensor *y = trn_keep(trn_softmax(logits, -1));
         trn_tensor *roll = trn_keep(trn_uniform(dice, TRN_F32, 0, NULL));
@@ -346,9 +342,8 @@ int main(int argc, char **argv)
     if (trn_errcode(m.c) == TRN_OK) {
         printf("libtrn %s on %s (%s), %d threads (%s); %lld parameters, "
                "%lld characters to learn from\n",
-               trn_version(), trn_device_name(m.c),
-               trn_device_description(m.c), trn_thread_count(m.c),
-               trn_engine_name(m.c),
+               trn_version(), trn_device_name(m.c), trn_device_description(m.c),
+               trn_thread_count(m.c), trn_engine_name(m.c),
                (long long)trn_nn_parameter_numel(m.net),
                (long long)trn_text_length(m.text));
         train(&m, &s);

@@ -40,7 +40,8 @@ static bool demo_digest(const char *environment, char out[65])
     assert_true(n > 0);
     path[n] = '\0';
     *strrchr(path, '/') = '\0';
-    strcpy(strrchr(path, '/'), "/examples/demo");
+    char *end = strrchr(path, '/');
+    snprintf(end, sizeof path - (size_t)(end - path), "%s", "/examples/demo");
     if (access(path, X_OK) != 0 ||
         access("/usr/share/common-licenses/GPL-3", R_OK) != 0)
         return false;

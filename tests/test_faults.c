@@ -27,7 +27,8 @@ static uint64_t faults(void)
         assert_true(n > 0);
         path[n] = '\0';
         *strrchr(path, '/') = '\0';
-        strcpy(strrchr(path, '/'), "/trn-loop.so");
+        char *end = strrchr(path, '/');
+        snprintf(end, sizeof path - (size_t)(end - path), "%s", "/trn-loop.so");
         void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         CHECK(object != NULL, "%s\n", dlerror());
         void *symbol = dlsym(object, "trn_loop_counter");

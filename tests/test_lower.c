@@ -40,9 +40,9 @@ static trn_status train(trn_context *c, char digest[65])
         y[i] = (int32_t)(harness_random(&seed) % OUT);
     trn_tensor *inputs = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){N, IN}, x);
     trn_tensor *targets = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){N}, y);
-    trn_module *net = trn_nn_sequential(
-        c, trn_nn_linear(c, IN, 16), trn_nn_tanh(c), trn_nn_dropout(c, 0.25),
-        trn_nn_linear(c, 16, OUT), NULL);
+    trn_module *net = trn_nn_sequential(c, trn_nn_linear(c, IN, 16),
+                                        trn_nn_tanh(c), trn_nn_dropout(c, 0.25),
+                                        trn_nn_linear(c, 16, OUT), NULL);
     trn_sgd_options s = TRN_SGD_INIT;
     s.momentum = 0.9;
     s.nesterov = true;

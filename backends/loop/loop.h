@@ -41,7 +41,7 @@ typedef enum trn__loop_entry {
 #define TRN__LOOP_MAX_FAULTS 8
 
 typedef struct trn__loop_options {
-    bool strict; /* no f64, no i64 */
+    bool strict;              /* no f64, no i64 */
     bool lacks[TRN_OP_LIMIT]; /* ops that `supports` denies */
     uint32_t compile_ms, execute_ms;
     uint32_t queue; /* executions in flight: 1, 2 */

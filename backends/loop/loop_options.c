@@ -194,11 +194,12 @@ int32_t trn__loop_parse(const trn_host_services *host, const char *text,
         const char *end = text + strcspn(text, ",");
         if (!option(out, text, end)) {
             char line[200];
-            snprintf(line, sizeof line,
-                     "loop: option \"%.*s\" makes no sense; expected strict, "
-                     "lacks=OP, compile_ms=N, execute_ms=N, queue=1, queue=2 or "
-                     "fail=ENTRY@N",
-                     (int)(end - text > 60 ? 60 : end - text), text);
+            snprintf(
+                line, sizeof line,
+                "loop: option \"%.*s\" makes no sense; expected strict, "
+                "lacks=OP, compile_ms=N, execute_ms=N, queue=1, queue=2 or "
+                "fail=ENTRY@N",
+                (int)(end - text > 60 ? 60 : end - text), text);
             return host->fail(host->host, TRN_ERR_ARG, line);
         }
         text = *end == ',' ? end + 1 : end;

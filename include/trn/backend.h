@@ -107,14 +107,14 @@ typedef struct trn_graph_info {
 
 typedef struct trn_graph_value {
     uint32_t size;
-    int32_t node;  /* that makes it, -1: an input of the graph */
-    int32_t input; /* its number, if it is an input; else -1 */
-    trn_arg arg;   /* dtype, rank, shape; offset and stride within `base`;
-                      buffer is NULL */
-    int32_t base;  /* the value whose memory it lies in: itself, or for a view
-                      what it is a view of */
-    int32_t state; /* its memory is that of this input (an overwritten state or
-                      an output that replaces it in place), else -1 */
+    int32_t node;   /* that makes it, -1: an input of the graph */
+    int32_t input;  /* its number, if it is an input; else -1 */
+    trn_arg arg;    /* dtype, rank, shape; offset and stride within `base`;
+                       buffer is NULL */
+    int32_t base;   /* the value whose memory it lies in: itself, or for a view
+                       what it is a view of */
+    int32_t state;  /* its memory is that of this input (an overwritten state or
+                       an output that replaces it in place), else -1 */
     int32_t output; /* the graph's output that it is, else -1 */
     int64_t arena_at; /* byte offset in the arena; -1: not in the arena */
 } trn_graph_value;
@@ -127,17 +127,17 @@ typedef struct trn_graph_node {
     const void *attrs;
     uint32_t attrs_size;
     uint32_t n_scalars;
-    int32_t scalar[8]; /* numbers of its VALUE attributes */
-    int32_t draw;      /* number of its draw, -1: none */
-    int32_t group;     /* nodes of one number >= 0 are neighbours in the list,
-                          element by element over one shape, and may be run in
-                          one pass; -1: alone */
+    int32_t scalar[8];   /* numbers of its VALUE attributes */
+    int32_t draw;        /* number of its draw, -1: none */
+    int32_t group;       /* nodes of one number >= 0 are neighbours in the list,
+                            element by element over one shape, and may be run in
+                            one pass; -1: alone */
     uint32_t fused_only; /* bit i: output i is used inside the group only */
-    uint32_t on_host; /* 1: to be run by reference_op on host memory, in its
-                         place in the program (TRN_CAP_HOST_NODES only) */
-    uint32_t origin; /* the op that the program called: op itself, or the
-                        composite that this node is a part of */
-    uint32_t checks; /* 1: it looks at values and may report a bad one */
+    uint32_t on_host;    /* 1: to be run by reference_op on host memory, in its
+                            place in the program (TRN_CAP_HOST_NODES only) */
+    uint32_t origin;     /* the op that the program called: op itself, or the
+                            composite that this node is a part of */
+    uint32_t checks;     /* 1: it looks at values and may report a bad one */
 } trn_graph_node;
 
 /* Scalar i of a graph.  A literal is the same in every execution (a rule's 0 or
@@ -159,8 +159,8 @@ typedef struct trn_graph_output {
 typedef struct trn_execution {
     uint32_t size;
     uint32_t n_inputs, n_outputs, n_scalars, n_draws;
-    trn_buffer *const *inputs;   /* an aliased output's input: written */
-    trn_buffer *const *outputs;  /* of an aliased output: its input's buffer */
+    trn_buffer *const *inputs;  /* an aliased output's input: written */
+    trn_buffer *const *outputs; /* of an aliased output: its input's buffer */
     const double *scalars;
     const uint64_t (*draws)[2]; /* key, draw */
 } trn_execution;
@@ -169,8 +169,8 @@ typedef struct trn_execution {
 typedef struct trn_outcome {
     uint32_t size;
     int32_t status;
-    int32_t node;           /* that failed, -1: not known */
-    uint32_t inputs_lost;   /* the written inputs hold no value any more */
+    int32_t node;         /* that failed, -1: not known */
+    uint32_t inputs_lost; /* the written inputs hold no value any more */
     trn_op_report report;
 } trn_outcome;
 
@@ -201,8 +201,9 @@ typedef struct trn_host_services {
     bool (*graph_output)(const trn_graph *g, int32_t i, trn_graph_output *out);
     /* the value that is input i of the graph */
     int32_t (*graph_input)(const trn_graph *g, int32_t i);
-    /* runs a call by the reference kernels on host memory: each buffer is a host
-     * address.  VIEW rows copy.  Any thread, one call at a time per host. */
+    /* runs a call by the reference kernels on host memory: each buffer is a
+     * host address.  VIEW rows copy.  Any thread, one call at a time per host.
+     */
     int32_t (*reference_op)(void *host, const trn_op_call *call);
     /* keeps the context's threads awake between parallel_for calls */
     void (*region_begin)(void *host);
@@ -245,12 +246,13 @@ struct trn_backend {
     int32_t (*compile)(trn_device *device, const trn_graph *graph,
                        trn_program **program);
     /* checks and prepares; *ticket names the execution until wait has told its
-     * outcome.  ASYNC: at most two are in flight, they run in order, and all that
-     * `e` points to, buffers excepted, may vanish when the call returns. */
+     * outcome.  ASYNC: at most two are in flight, they run in order, and all
+     * that `e` points to, buffers excepted, may vanish when the call returns.
+     */
     int32_t (*execute)(trn_device *device, trn_program *program,
                        const trn_execution *e, uint64_t *ticket);
-    /* blocks until that execution is done; an execution behind a failed one does
-     * not run and fails with TRN_ERR_CANCELLED */
+    /* blocks until that execution is done; an execution behind a failed one
+     * does not run and fails with TRN_ERR_CANCELLED */
     int32_t (*wait)(trn_device *device, uint64_t ticket, trn_outcome *outcome);
     /* has it been done?  1, 0 */
     int32_t (*poll)(trn_device *device, uint64_t ticket);

@@ -68,13 +68,13 @@ typedef struct trn_options {
     void *log_user;
     trn_parallel_for_fn parallel_for; /* for TRN_ENGINE_HOST */
     void *parallel_user;
-    uint32_t exec;       /* trn_exec (TRN_EXEC: eager, captured) */
+    uint32_t exec;          /* trn_exec (TRN_EXEC: eager, captured) */
     bool refuse_early_read; /* a value read inside an open step is an error
                                where steps are captured (TRN_EARLY_READ: allow,
                                refuse) */
-    bool allow_fallback; /* ops that a graph device lacks may be run by the host,
-                            counted; else they are an error (TRN_FALLBACK:
-                            allow, refuse) */
+    bool allow_fallback;    /* ops that a graph device lacks may be run by the
+                               host,    counted; else they are an error (TRN_FALLBACK:
+                               allow, refuse) */
     uint64_t plan_limit; /* bytes that compiled steps may take before the least
                             used are forgotten; 0: 1 GiB */
 } trn_options;
@@ -82,8 +82,8 @@ typedef struct trn_options {
 #define TRN_OPTIONS_INIT                                                     \
     {                                                                        \
         (uint32_t)sizeof(trn_options), NULL, NULL, 0, TRN_ENGINE_AUTO, 0, 1, \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, TRN_EXEC_AUTO, false, \
-            false, 0                                                              \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, TRN_EXEC_AUTO, false,  \
+            false, 0                                                         \
     }
 
 /*

@@ -16,9 +16,9 @@ TRN_API trn_status trn_step_begin(trn_context *c);
 /*
  * Ends the step: applies the optimizers' updates, frees what the step made.
  *
- * On a device that runs steps while the host goes on, what the device finds wrong
- * with a step is returned by the first later trn_step_end(), read or trn_sync();
- * that step and those behind it have not happened then.
+ * On a device that runs steps while the host goes on, what the device finds
+ * wrong with a step is returned by the first later trn_step_end(), read or
+ * trn_sync(); that step and those behind it have not happened then.
  *
  * If an error is pending, the step has not happened: parameters, optimizer
  * state, accumulated gradients, schedules, generators and loaders are as they
@@ -49,8 +49,8 @@ typedef struct trn_capture_info {
                               beside inputs and results */
 } trn_capture_info;
 
-#define TRN_CAPTURE_INFO_INIT                                      \
-    {                                                              \
+#define TRN_CAPTURE_INFO_INIT                                   \
+    {                                                           \
         (uint32_t)sizeof(trn_capture_info), 0, 0, 0, 0, 0, 0, 0 \
     }
 

@@ -38,8 +38,7 @@ static trn_tensor *seed_for(const char *what, trn_tensor *root,
     return NULL;
 }
 
-static trn_status check_root(trn_context *c, const char *what,
-                             trn_tensor *root)
+static trn_status check_root(trn_context *c, const char *what, trn_tensor *root)
 {
     TRN_TRY(trn__check_tensor(c, what, root));
     if (trn__needs_grad(root))
@@ -239,8 +238,8 @@ static trn_tensor *delivered(wanted *want, int j, bool zeros)
 {
     trn_tensor *g = want->out[j], *t = want->inputs[j], *own = g;
     if (g == NULL)
-        return zeros ? trn_full(t->c, (trn_dtype)t->arg.dtype,
-                                (int)t->arg.rank, t->arg.shape, 0.0)
+        return zeros ? trn_full(t->c, (trn_dtype)t->arg.dtype, (int)t->arg.rank,
+                                t->arg.shape, 0.0)
                      : NULL;
     if (is_taken(want, j) || g->view != NULL || g->storage->refs > 1 ||
         !trn__is_contiguous(&g->arg))
@@ -269,8 +268,8 @@ static trn_status walk_and_deliver(trn_context *c, const trn_grad_options *o,
         .retain = o->retain_graph || o->create_graph,
         .create_graph = o->create_graph,
     };
-    wanted want = {.n = call->n_inputs, .inputs = call->inputs,
-                   .out = call->out};
+    wanted want = {
+        .n = call->n_inputs, .inputs = call->inputs, .out = call->out};
     trn__scope scope;
     trn__scope_enter(c, &scope);
     trn_status status =

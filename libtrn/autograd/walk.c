@@ -194,8 +194,8 @@ static trn_status restore(trn__walk *w, trn__record *r, trn__call *k)
         .key = r->key,
         .draw = r->draw,
         .draw_no = r->draw_no,
-        .foreign = w->c->capture != NULL &&
-                   r->trace_step != w->c->capture->serial,
+        .foreign =
+            w->c->capture != NULL && r->trace_step != w->c->capture->serial,
     };
     memcpy(k->values, r->values, sizeof k->values);
     memcpy(k->scalar, r->scalar, sizeof k->scalar);

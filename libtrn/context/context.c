@@ -164,15 +164,16 @@ static trn_status choose_exec(trn_context *c, const trn_options *o)
         else if (strcmp(env, "eager") == 0)
             c->exec = TRN_EXEC_EAGER;
         else
-            return trn__fail(c, TRN_ERR_ARG,
-                             "trn_open: TRN_EXEC is \"%s\"; expected auto, eager "
-                             "or captured",
-                             env);
+            return trn__fail(
+                c, TRN_ERR_ARG,
+                "trn_open: TRN_EXEC is \"%s\"; expected auto, eager "
+                "or captured",
+                env);
     }
     TRN_TRY(choose_flag(c, "TRN_EARLY_READ", "refuse", "allow",
                         o->refuse_early_read, &c->refuse_early_read));
-    TRN_TRY(choose_flag(c, "TRN_FALLBACK", "allow", "refuse",
-                        o->allow_fallback, &c->allow_fallback));
+    TRN_TRY(choose_flag(c, "TRN_FALLBACK", "allow", "refuse", o->allow_fallback,
+                        &c->allow_fallback));
     c->plan_limit = o->plan_limit == 0 ? (uint64_t)1 << 30 : o->plan_limit;
     return TRN_OK;
 }

@@ -68,11 +68,11 @@ void trn__parallel_for(trn__threads *t, int64_t n, int64_t grain,
                        trn__range_fn *fn, void *arg);
 
 /*
- * Between begin and end the pool's workers stay awake over short pauses, so that
- * a parallel_for need not wake them, unless other work wants their CPUs: then
- * they sleep at once.  Pairs nest; t NULL, one thread, the other engines, and a
- * pool with more threads than CPUs: nothing happens.  By the thread that calls
- * parallel_for.
+ * Between begin and end the pool's workers stay awake over short pauses, so
+ * that a parallel_for need not wake them, unless other work wants their CPUs:
+ * then they sleep at once.  Pairs nest; t NULL, one thread, the other engines,
+ * and a pool with more threads than CPUs: nothing happens.  By the thread that
+ * calls parallel_for.
  */
 void trn__region_begin(trn__threads *t);
 void trn__region_end(trn__threads *t);

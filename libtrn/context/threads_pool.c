@@ -35,8 +35,10 @@
 /* In a region: so many such waits, about 200 us, with the CPU offered between
  * them.  On a busy machine a worker that spins on takes the caller's share. */
 #define IDLE_SPINS 5
-/* A wait that took that long has lost its CPU: others need it, so sleep. */
+/* A wait that took that long has lost its CPU: others need it, so sleep, and
+ * keep nobody awake for so many regions. */
 #define BUSY_NS (2 * SPIN_NS)
+#define BUSY_REGIONS 32
 
 /* Keeps a word that one thread hammers off the cache line of its neighbour. */
 #define CACHE_LINE 64
@@ -57,7 +59,8 @@ struct trn__pool {
     atomic_bool caller_sleeps;
     atomic_bool stop;
     atomic_int held;       /* open regions */
-    atomic_uint n_regions; /* outermost ones, ever */
+    atomic_uint n_regions; /* outermost ones that woke, ever */
+    atomic_int n_busy;     /* regions to come that hold nobody */
     pthread_mutex_t lock;
     pthread_cond_t work;
     pthread_cond_t done;
@@ -171,11 +174,12 @@ static bool wait_for_work(trn__pool *p)
                 return false;
             relax();
         }
-        if (atomic_load(&p->held) == 0 || n_idle == IDLE_SPINS)
+        if (atomic_load(&p->held) == 0 || atomic_load(&p->n_busy) > 0 ||
+            n_idle == IDLE_SPINS)
             break;
         sched_yield();
         if (clock_ns() - start > BUSY_NS)
-            break;
+            atomic_store(&p->n_busy, BUSY_REGIONS);
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->n_sleeping, 1);
@@ -261,6 +265,10 @@ void trn__pool_hold(trn__pool *p)
         start_workers(p);
     if (atomic_fetch_add(&p->held, 1) > 0)
         return;
+    if (atomic_load(&p->n_busy) > 0) {
+        atomic_fetch_sub(&p->n_busy, 1);
+        return;
+    }
     atomic_fetch_add(&p->n_regions, 1);
     if (atomic_load(&p->n_sleeping) == 0)
         return;
@@ -326,6 +334,7 @@ trn__pool *trn__pool_create(const trn__threads_config *cfg)
     atomic_init(&p->stop, false);
     atomic_init(&p->held, 0);
     atomic_init(&p->n_regions, 0);
+    atomic_init(&p->n_busy, 0);
     if (init_locks(p))
         return p;
 fail:

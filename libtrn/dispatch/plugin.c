@@ -24,7 +24,7 @@
 
 /* The oldest version of the table that this library can drive. */
 #define OLDEST_VERSION 1u
-#define KNOWN_CAPS \
+#define KNOWN_CAPS                                                         \
     (TRN_CAP_EAGER | TRN_CAP_HOST_MEMORY | TRN_CAP_GRAPH | TRN_CAP_ASYNC | \
      TRN_CAP_HOST_NODES)
 #define LOOP_FILE "trn-loop.so"

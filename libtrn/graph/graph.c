@@ -257,8 +257,7 @@ static bool give(void *out, void *filled, size_t size)
     return true;
 }
 
-bool trn__graph_get_scalar(const trn_graph *g, int32_t i,
-                           trn_graph_scalar *out)
+bool trn__graph_get_scalar(const trn_graph *g, int32_t i, trn_graph_scalar *out)
 {
     if (i < 0 || i >= g->n_scalars)
         return false;

@@ -27,7 +27,7 @@ typedef struct trn__graph_node {
     uint8_t n_in, n_out, n_scalars;
     bool dead;
     uint32_t origin; /* the composite that it is a part of; else op */
-    bool on_host; /* by the reference kernel, inside the program */
+    bool on_host;    /* by the reference kernel, inside the program */
     int32_t in[TRN__MAX_IN], out[TRN__MAX_OUT];
     uint64_t attrs[TRN__MAX_ATTRS / 8];
     uint32_t attrs_size;

@@ -105,8 +105,8 @@ static void merge_literals(trn_graph *g)
             const trn__graph_literal *l =
                 trn__graph_literal_of(g, n->scalar[i]);
             for (int32_t k = 0; l != NULL && k < g->n_literals; k++) {
-                if (memcmp(&g->literals[k].value, &l->value,
-                           sizeof l->value) != 0)
+                if (memcmp(&g->literals[k].value, &l->value, sizeof l->value) !=
+                    0)
                     continue;
                 n->scalar[i] = g->literals[k].scalar;
                 break;

@@ -147,8 +147,8 @@ trn_status trn__tape_record(const trn__call *k, uint32_t saves)
     if (saves & TRN__SAVE_OUT) {
         r->out_storage = k->out->storage;
         trn__storage_ref(r->out_storage);
-        r->out_version = r->out_storage->version -
-                         (uint64_t)r->out_storage->trace_ahead;
+        r->out_version =
+            r->out_storage->version - (uint64_t)r->out_storage->trace_ahead;
     }
     r->attrs_size = k->attrs_size;
     if (k->attrs_size > 0)

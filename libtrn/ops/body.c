@@ -42,7 +42,7 @@ static void make_call(trn_context *c, const trn__graph_node *n, trn__call *k,
     for (int i = 0; i < n->n_scalars; i++)
         k->scalar[i] = i;
     t->graph->n_scalars = n->n_scalars;
-    t->graph->n_draws = n->draw >= 0;
+    t->graph->n_draws = n->draw >= 0 ? 1 : 0;
 }
 
 /* The body's outputs: the result, or the written inputs in their order. */
@@ -55,8 +55,8 @@ static trn_status take_outputs(trn_context *c, const trn__call *k,
         return trn__graph_add_output(g, trn__slot_of(c, y), -1);
     for (int i = 0; i < k->n_in; i++) {
         if ((writes >> i) & 1u)
-            TRN_TRY(trn__graph_add_output(g, k->in[i]->storage->trace_slot,
-                                          -1));
+            TRN_TRY(
+                trn__graph_add_output(g, k->in[i]->storage->trace_slot, -1));
     }
     return TRN_OK;
 }

@@ -142,8 +142,8 @@ static trn_status settle_outputs(trn_context *c, results *r)
 {
     trn__capture *p = c->capture;
     if (p->matching && !ends_alike(c, p->trace, r)) {
-        snprintf(p->reason, sizeof p->reason,
-                 "call %d: the step ends here%s", (int)p->at,
+        snprintf(p->reason, sizeof p->reason, "call %d: the step ends here%s",
+                 (int)p->at,
                  p->at == p->trace->n_entries ? " with other results" : "");
         TRN_TRY(trn__trace_diverge(c, ends_alike, r));
     }

@@ -28,7 +28,7 @@ trn_status trn__capture_settle(trn_context *c, trn_tensor *t);
 typedef struct trn__walk_call {
     uint8_t kind; /* TRN__ENTRY_BACKWARD, _GRAD */
     uint32_t flags;
-    int n; /* pairs */
+    int n;                     /* pairs */
     trn_tensor *const *first;  /* BACKWARD: the root; GRAD: outputs */
     trn_tensor *const *second; /* their seeds, NULL or entries NULL */
     int n_inputs;

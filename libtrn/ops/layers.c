@@ -8,10 +8,7 @@
 #include "libtrn/ops/step.h"
 
 const trn__layer *const trn__layers[] = {
-    &trn__tensor_layer,
-    &trn__tape_layer,
-    &trn__step_layer,
-    &trn__capture_layer,
-    &trn__randoms_layer,
+    &trn__tensor_layer,  &trn__tape_layer,    &trn__step_layer,
+    &trn__capture_layer, &trn__randoms_layer,
 };
 const int trn__n_layers = (int)(sizeof trn__layers / sizeof trn__layers[0]);

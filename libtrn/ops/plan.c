@@ -151,8 +151,8 @@ static trn_status take_literals(trn_context *c, const trn_graph *g)
 {
     trn__capture *p = c->capture;
     void *list = p->scalars;
-    TRN_TRY(trn__grow(c, &list, &p->room_scalars, g->n_scalars,
-                      sizeof(double)));
+    TRN_TRY(
+        trn__grow(c, &list, &p->room_scalars, g->n_scalars, sizeof(double)));
     p->scalars = list;
     for (int32_t i = 0; i < g->n_literals; i++)
         p->scalars[g->literals[i].scalar] = g->literals[i].value;

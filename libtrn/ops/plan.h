@@ -10,8 +10,8 @@
 
 typedef struct trn__plan {
     struct trn__plan *prev, *next; /* most recently used first */
-    trn_graph *raw;   /* as traced: a hit is compared with it */
-    trn_graph *graph; /* as compiled: names nodes in errors */
+    trn_graph *raw;                /* as traced: a hit is compared with it */
+    trn_graph *graph;              /* as compiled: names nodes in errors */
     trn_program *program;
     uint64_t run_bytes; /* of the device, while an execution runs */
     uint64_t bytes;     /* as the bound of plans counts */

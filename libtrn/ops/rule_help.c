@@ -90,8 +90,8 @@ trn_tensor *trn__value(const trn__call *k, int i, const trn_tensor *x)
 trn_tensor *trn__mul_value(trn_tensor *x, const trn__call *k, int i)
 {
     static const trn_scalar_attrs none;
-    trn__call mul = trn__call_of(TRN_OP_mul_scalar, x, NULL, &none,
-                                 sizeof none);
+    trn__call mul =
+        trn__call_of(TRN_OP_mul_scalar, x, NULL, &none, sizeof none);
     take_value(k, i, &mul);
     return trn__apply(&mul);
 }

@@ -69,11 +69,6 @@ static trn_status save_bytes(trn_context *c, trn__storage *s)
     return trn__journal_bytes(c, c->step->journal, s);
 }
 
-/* Updates at the end of a step cannot fail any more: no copy is needed. */
-static trn_status before_write(trn_context *c, trn__storage *s)
-{
-    return c->step->running ? TRN_OK : save_bytes(c, s);
-}
 
 static trn_status settle_updates(trn_context *c)
 {
@@ -88,6 +83,29 @@ static trn_status settle_updates(trn_context *c)
         }
     }
     return run_waiting(c);
+}
+
+/* Does an update that waits read (or write) s? */
+static bool is_awaited(const trn__step *step, const trn__storage *s)
+{
+    for (const waiting *w = step->first; w != NULL; w = w->next) {
+        for (int i = 0; i < w->call.n_in; i++) {
+            if (w->call.in[i]->storage == s)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Updates at the end of a step cannot fail any more: no copy is needed.  One
+ * that waits for what is about to change, such as a gradient, comes first. */
+static trn_status before_write(trn_context *c, trn__storage *s)
+{
+    if (c->step->running)
+        return TRN_OK;
+    if (is_awaited(c->step, s))
+        TRN_TRY(settle_updates(c));
+    return save_bytes(c, s);
 }
 
 static trn_status settle(trn_context *c, trn_tensor *t)

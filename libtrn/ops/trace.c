@@ -32,11 +32,11 @@ trn_status trn__grow(trn_context *c, void **list, int32_t *room, int32_t n,
     return TRN_OK;
 }
 
-#define GROW(c, list, room, n)                                        \
-    do {                                                              \
-        void *list_ = (list);                                         \
+#define GROW(c, list, room, n)                                         \
+    do {                                                               \
+        void *list_ = (list);                                          \
         TRN_TRY(trn__grow((c), &list_, &(room), (n), sizeof *(list))); \
-        (list) = list_;                                               \
+        (list) = list_;                                                \
     } while (0)
 
 static trn_status add_held(trn_context *c, trn_tensor *t)
@@ -221,8 +221,8 @@ void trn__trace_hash_entry(trn__trace *t, int32_t i)
     h = mix(h, (uint64_t)(uint32_t)e->n_inputs | (uint64_t)e->kinds << 32);
     for (int32_t k = 0; k < e->n_effects; k++) {
         const trn__effect *f = &t->effects[e->effect + k];
-        h = mix(h, (uint64_t)(uint32_t)f->leaf |
-                       (uint64_t)(uint32_t)f->old << 32);
+        h = mix(h,
+                (uint64_t)(uint32_t)f->leaf | (uint64_t)(uint32_t)f->old << 32);
         h = mix(h, (uint64_t)(uint32_t)f->slot |
                        (uint64_t)(uint32_t)(f->user + 1) << 32);
     }

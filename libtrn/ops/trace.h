@@ -42,8 +42,8 @@ typedef struct trn__entry {
 
 /* A walk's result: the gradient of a leaf, or an entry of trn_grad's out. */
 typedef struct trn__effect {
-    int32_t leaf; /* slot of the leaf (BACKWARD), of the input (GRAD) */
-    int32_t old;  /* slot of the leaf's gradient before; -1: none */
+    int32_t leaf;  /* slot of the leaf (BACKWARD), of the input (GRAD) */
+    int32_t old;   /* slot of the leaf's gradient before; -1: none */
     int32_t slot;  /* slot of the result; -1: none */
     int32_t entry; /* that makes it; -1: none inside the walk */
     int32_t user;  /* BACKWARD: an entry with the leaf as input `number`; -1: */
@@ -65,8 +65,8 @@ typedef struct trn__trace {
     int32_t n_entries, room_entries;
     trn__effect *effects;
     int32_t n_effects, room_effects;
-    bool complete;                  /* the step that made it has ended well */
-    struct trn__plan *plan;         /* libtrn/ops/plan.h */
+    bool complete;          /* the step that made it has ended well */
+    struct trn__plan *plan; /* libtrn/ops/plan.h */
 } trn__trace;
 
 /* What a context keeps about tracing; c->capture. */
@@ -77,12 +77,12 @@ typedef struct trn__capture {
     bool matching; /* ... and are compared with `trace` */
     uint64_t serial;
     trn__trace *trace;
-    uint32_t calling;   /* the op whose inputs are looked up, for reasons */
-    int32_t at;         /* entries matched or recorded so far */
-    int32_t depth;      /* of open walks */
+    uint32_t calling;    /* the op whose inputs are looked up, for reasons */
+    int32_t at;          /* entries matched or recorded so far */
+    int32_t depth;       /* of open walks */
     trn_tensor *through; /* the view whose assign is made of its base now */
-    int32_t n_bound;    /* inputs bound so far */
-    trn_tensor **bound; /* the tensor of each input, with a reference */
+    int32_t n_bound;     /* inputs bound so far */
+    trn_tensor **bound;  /* the tensor of each input, with a reference */
     int32_t room_bound;
     trn_tensor **tensors; /* by slot: the handle in this step (borrowed) */
     int32_t room_tensors;
@@ -101,7 +101,7 @@ typedef struct trn__capture {
     struct trn__plan *plans;
     struct trn__flight *flights;
     bool flight_failed; /* the oldest one, not yet undone */
-    char reason[512]; /* of the last trace that did not match */
+    char reason[512];   /* of the last trace that did not match */
     bool refuse_early_read;
     uint64_t plan_limit;
     trn_capture_info info;
@@ -124,8 +124,8 @@ void trn__trace_begin(trn_context *c, bool loose);
 /* Gives up matching at the current entry: another trace that agrees so far and
  * goes on as `probe` wants takes over, or a new one begins with the prefix. */
 trn_status trn__trace_diverge(trn_context *c,
-                              bool (*probe)(trn_context *c,
-                                            const trn__trace *t, void *user),
+                              bool (*probe)(trn_context *c, const trn__trace *t,
+                                            void *user),
                               void *user);
 
 trn__entry *trn__trace_add_entry(trn_context *c, uint8_t kind);

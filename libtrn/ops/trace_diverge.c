@@ -173,7 +173,10 @@ static trn_status rebuild_entry(trn_context *c, int32_t i)
             put_record(c, through != NULL ? through : k.in[0], NULL);
         k.out = k.in[0]; /* assign: its target has the record */
     }
-    if (!e->needs_grad || k.out == NULL)
+    bool whole = k.out != NULL;
+    for (int j = 0; j < k.n_in; j++)
+        whole = whole && k.in[j] != NULL; /* its value may be overwritten */
+    if (!e->needs_grad || !whole)
         return c->status;
     put_record(c, k.out, NULL);
     return trn__tape_record(&k, info->saves);
@@ -223,8 +226,8 @@ static trn_status rebuild_tape(trn_context *c, int32_t n)
 }
 
 trn_status trn__trace_diverge(trn_context *c,
-                              bool (*probe)(trn_context *c,
-                                            const trn__trace *t, void *user),
+                              bool (*probe)(trn_context *c, const trn__trace *t,
+                                            void *user),
                               void *user)
 {
     trn__capture *p = c->capture;

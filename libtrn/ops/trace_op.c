@@ -165,8 +165,8 @@ int32_t trn__trace_view(trn__call *k, int32_t in)
 /* ---- results ---- */
 
 /* The storages that an UPDATE call overwrites have new values now. */
-static void note_writes(trn__capture *p, trn__call *k,
-                        const trn__op_info *info, int32_t slot)
+static void note_writes(trn__capture *p, trn__call *k, const trn__op_info *info,
+                        int32_t slot)
 {
     for (int i = 0; i < k->n_in; i++) {
         if (!((info->writes >> i) & 1u))
@@ -195,8 +195,7 @@ static void refresh(trn_tensor *t)
 
 /* A prepared view looks at its input's memory, which may be another one than in
  * the last step: between steps it looks at none. */
-static trn_tensor *attach(trn_tensor *t, trn__call *k,
-                          const trn__op_info *info,
+static trn_tensor *attach(trn_tensor *t, trn__call *k, const trn__op_info *info,
                           const trn__graph_value *value)
 {
     trn_tensor *base = k->in[0];
@@ -240,8 +239,8 @@ trn_tensor *trn__entry_view(trn__call *k, int32_t i)
 {
     trn__capture *p = k->c->capture;
     trn__entry *e = &p->trace->entries[i];
-    trn_tensor *t = view_of(k, i, &trn__ops[k->op],
-                            &p->trace->graph->values[e->out]);
+    trn_tensor *t =
+        view_of(k, i, &trn__ops[k->op], &p->trace->graph->values[e->out]);
     if (t == NULL)
         return NULL;
     refresh(t);
@@ -282,8 +281,8 @@ static trn_tensor *matched(trn__call *k, const trn__op_info *info)
         note_used(p, i, k);
         return k->in[0];
     }
-    k->out = info->view == NULL ? trn__entry_handle(k->c, i)
-                                : trn__entry_view(k, i);
+    k->out =
+        info->view == NULL ? trn__entry_handle(k->c, i) : trn__entry_view(k, i);
     note_used(p, i, k);
     return k->out;
 }
@@ -329,11 +328,10 @@ static trn_tensor *recorded(trn__call *k, const trn__op_info *info,
         return NULL;
     trn_arg out = k->out->arg;
     out.buffer = NULL;
-    int32_t slot = trn__check_placement(k) == TRN_OK
-                       ? record_node(c, k, in, 1, &out)
-                       : -1;
-    trn__entry *e = slot < 0 ? NULL
-                             : &p->trace->entries[p->trace->n_entries - 1];
+    int32_t slot =
+        trn__check_placement(k) == TRN_OK ? record_node(c, k, in, 1, &out) : -1;
+    trn__entry *e =
+        slot < 0 ? NULL : &p->trace->entries[p->trace->n_entries - 1];
     if (e == NULL) {
         trn__unref(k->out);
         return NULL;

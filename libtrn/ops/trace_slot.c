@@ -13,8 +13,8 @@
 
 trn_tensor *trn__tensor_at(const trn__capture *p, int32_t slot)
 {
-    trn_tensor *t = slot < 0 || slot >= p->room_tensors ? NULL
-                                                        : p->tensors[slot];
+    trn_tensor *t =
+        slot < 0 || slot >= p->room_tensors ? NULL : p->tensors[slot];
     return t != NULL && t->trace_step == p->serial && t->trace_slot == slot
                ? t
                : NULL;
@@ -31,7 +31,7 @@ void trn__give_slot(trn__capture *p, trn_tensor *t, int32_t slot)
 }
 
 void trn__give_storage(trn__capture *p, trn__storage *s, int32_t slot,
-                         int32_t input)
+                       int32_t input)
 {
     s->trace_step = p->serial;
     s->trace_slot = slot;
@@ -43,7 +43,8 @@ static bool is_current(const trn__capture *p, const trn_tensor *t)
 {
     const trn__storage *s = t->storage;
     return t->trace_step == p->serial &&
-           t->trace_writes == (s->trace_step == p->serial ? s->trace_writes : 0);
+           t->trace_writes ==
+               (s->trace_step == p->serial ? s->trace_writes : 0);
 }
 
 static bool fits_input(const trn_graph *g, int32_t slot, const trn_arg *arg)
@@ -58,8 +59,8 @@ static void note_input(trn_context *c, int32_t input, const trn_tensor *t)
     const trn_graph *g = p->trace->graph;
     int32_t slot = g->inputs[input];
     snprintf(p->reason, sizeof p->reason, "call %d, %s: input %s became %s",
-             (int)p->at, trn__ops[p->calling].name, trn__describe(&g->values[slot].arg).s,
-             trn__describe(&t->arg).s);
+             (int)p->at, trn__ops[p->calling].name,
+             trn__describe(&g->values[slot].arg).s, trn__describe(&t->arg).s);
 }
 
 /* Does the entry at hand use as many inputs as are bound and one more? */

@@ -203,9 +203,8 @@ int trn__walk_matched(trn_context *c, const trn__walk_call *w)
     }
     const trn__entry *e = &p->trace->entries[p->at];
     p->used[p->at].in[0] = w->first[0];
-    trn_status status = w->kind == TRN__ENTRY_BACKWARD
-                            ? apply_backward(c, e, w)
-                            : apply_grad(c, e, w);
+    trn_status status = w->kind == TRN__ENTRY_BACKWARD ? apply_backward(c, e, w)
+                                                       : apply_grad(c, e, w);
     p->at = e->end;
     return status == TRN_OK ? 1 : -1;
 }
@@ -227,15 +226,19 @@ static trn_status note_pairs(trn_context *c, const trn__walk_call *w)
 {
     for (int i = 0; i < w->n; i++) {
         trn_tensor *seed = w->second == NULL ? NULL : w->second[i];
-        trn__effect f = {known_slot(c, w->first[i]), known_slot(c, seed), -2,
-                         -1, -1, 0};
+        trn__effect f = {
+            known_slot(c, w->first[i]), known_slot(c, seed), -2, -1, -1, 0};
         TRN_TRY(trn__trace_add_effect(c, f));
     }
     for (int i = 0; i < w->n_inputs; i++) {
         trn_tensor *g = w->out[i];
         int32_t kind = w->inputs[i]->requires_grad ? 2 : 1;
-        trn__effect f = {known_slot(c, w->inputs[i]), kind, known_slot(c, g),
-                         g == NULL ? -1 : trn__handle_entry(c, g), -1, 0};
+        trn__effect f = {known_slot(c, w->inputs[i]),
+                         kind,
+                         known_slot(c, g),
+                         g == NULL ? -1 : trn__handle_entry(c, g),
+                         -1,
+                         0};
         TRN_TRY(trn__trace_add_effect(c, f));
     }
     return TRN_OK;
@@ -287,8 +290,12 @@ static void find_user(trn_context *c, const trn_tensor *leaf, trn__effect *f)
 trn_status trn__walk_note(trn_context *c, trn_tensor *leaf, trn_tensor *old,
                           trn_tensor *grad)
 {
-    trn__effect f = {known_slot(c, leaf), known_slot(c, old),
-                     known_slot(c, grad), trn__handle_entry(c, grad), -1, 0};
+    trn__effect f = {known_slot(c, leaf),
+                     known_slot(c, old),
+                     known_slot(c, grad),
+                     trn__handle_entry(c, grad),
+                     -1,
+                     0};
     find_user(c, leaf, &f);
     return trn__trace_add_effect(c, f);
 }

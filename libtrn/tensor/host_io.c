@@ -166,9 +166,9 @@ trn_status trn_tensor_write(trn_tensor *t, const void *data, size_t bytes)
     if (bytes == 0)
         return TRN_OK;
     if (c->tensors->traces(c)) /* part of the step, in its place */
-        return c->tensors->assign(
-            t, trn_tensor_from(c, (trn_dtype)t->arg.dtype, (int)t->arg.rank,
-                               t->arg.shape, data));
+        return c->tensors->assign(t, trn_tensor_from(c, (trn_dtype)t->arg.dtype,
+                                                     (int)t->arg.rank,
+                                                     t->arg.shape, data));
     bool was_lost = s->lost;
     if (bytes == s->bytes)
         s->lost = false; /* all of it is new */

@@ -26,13 +26,13 @@ typedef struct trn__storage {
     void *release_data;
     struct trn__storage *next_free;
     /* while steps are captured (libtrn/ops/trace.h) */
-    uint64_t trace_step;   /* the last captured step that touched it, */
-    int32_t trace_slot;    /* the value it has there now, */
-    int32_t trace_writes;  /* after that many writes, */
-    int32_t trace_input;   /* and the input it is bound as; -1: made there */
-    int32_t trace_ahead;   /* writes that a rebuilt tape has yet to reach */
-    trn_buffer *peek;      /* its value in the open step, read early */
-    bool lost;             /* its value was lost with a failed step */
+    uint64_t trace_step;  /* the last captured step that touched it, */
+    int32_t trace_slot;   /* the value it has there now, */
+    int32_t trace_writes; /* after that many writes, */
+    int32_t trace_input;  /* and the input it is bound as; -1: made there */
+    int32_t trace_ahead;  /* writes that a rebuilt tape has yet to reach */
+    trn_buffer *peek;     /* its value in the open step, read early */
+    bool lost;            /* its value was lost with a failed step */
 } trn__storage;
 
 /* What a view was made of, so that it can be made again. */
@@ -59,18 +59,18 @@ struct trn_tensor {
     trn_tensor *prev, *next; /* in `ring`, or on a free list */
     trn__ring *ring;
     int32_t refs;
-    int32_t user_refs;  /* of those, given out by trn_tensor_retain */
-    uint64_t walk;      /* the last backward walk that met this leaf, */
-    int64_t slot;       /* and its place in that walk's list */
-    trn__view *view;       /* contexts that capture; else NULL */
-    uint64_t trace_step;   /* as in the storage */
+    int32_t user_refs;   /* of those, given out by trn_tensor_retain */
+    uint64_t walk;       /* the last backward walk that met this leaf, */
+    int64_t slot;        /* and its place in that walk's list */
+    trn__view *view;     /* contexts that capture; else NULL */
+    uint64_t trace_step; /* as in the storage */
     int32_t trace_slot, trace_writes;
     struct trn__trace *owner; /* of which trace this is a prepared result, */
     int32_t owner_entry;      /* and of which entry */
-    uint64_t mark_step; /* the step that marked it, as number `mark` */
+    uint64_t mark_step;       /* the step that marked it, as number `mark` */
     int32_t mark;
-    int32_t holds; /* who outside of the step has a use for it */
-    bool traced_grad; /* needs a gradient, by a matched call */
+    int32_t holds;      /* who outside of the step has a use for it */
+    bool traced_grad;   /* needs a gradient, by a matched call */
     bool requires_grad; /* asked for by the user; a leaf */
     bool map_owned;     /* map is a copy */
     bool stale;         /* check builds: freed, memory kept for detection */

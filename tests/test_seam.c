@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the review of the seam found (docs/seam-review.md), as tests: each
+ * failed before its fix.
+ */
+#include <stdlib.h>
+
+#include "harness.h"
+
+static trn_context *open_on(const char *device, trn_exec exec)
+{
+    trn_context *c;
+    trn_options o = TRN_OPTIONS_INIT;
+    o.device = device;
+    o.exec = (uint32_t)exec;
+    o.n_threads = 2;
+    trn_status status = trn_open(&c, &o);
+    if (status != TRN_OK)
+        print_error("%s: %s\n", device, trn_errmsg(c));
+    assert_int_equal(status, TRN_OK);
+    return c;
+}
+
+#define N_WAYS 3
+static trn_context *way(int i)
+{
+    return i == 0   ? open_on("cpu", TRN_EXEC_CAPTURED)
+           : i == 1 ? open_on("loop", TRN_EXEC_AUTO)
+                    : open_on("loop:lacks=composites", TRN_EXEC_AUTO);
+}
+
+static trn_tensor *ramp(trn_context *c, trn_dtype dtype, int64_t n)
+{
+    double *x = calloc((size_t)n + 1, sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = 0.125 * (double)(i % 7);
+    trn_tensor *t = trn_cast(trn_tensor_from(c, TRN_F64, 1, &n, x), dtype);
+    free(x);
+    assert_non_null(t);
+    return t;
+}
+
+/* Two steps of two ops that differ in the second op and in the inputs' type. */
+static int64_t kept_elements(trn_context *c, trn_tensor *x, bool tanh)
+{
+    trn_step_begin(c);
+    trn_tensor *y = trn_relu(x);
+    y = trn_keep(tanh ? trn_tanh(y) : trn_exp(y));
+    assert_int_equal(trn_step_end(c), TRN_OK);
+    assert_int_equal(trn_tensor_dtype(y), trn_tensor_dtype(x));
+    return trn_tensor_numel(y);
+}
+
+static void a_trace_is_not_taken_over_for_other_shapes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_WAYS; i++) {
+        trn_context *c = way(i);
+        trn_tensor *small = ramp(c, TRN_F32, 4), *large = ramp(c, TRN_F32, 16);
+        trn_tensor *other = ramp(c, TRN_F64, 16);
+        assert_int_equal(kept_elements(c, small, true), 4);
+        assert_int_equal(kept_elements(c, large, false), 16);
+        assert_int_equal(kept_elements(c, large, true), 16);
+        assert_int_equal(kept_elements(c, other, true), 16);
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
+static void alternating_shapes_match(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_WAYS; i++) {
+        trn_context *c = way(i);
+        trn_tensor *x[2] = {ramp(c, TRN_F32, 4), ramp(c, TRN_F32, 16)};
+        trn_sync(c);
+        trn_capture_info before = TRN_CAPTURE_INFO_INIT, after = before;
+        trn_capture(c, &before);
+        for (int step = 0; step < 20; step++)
+            kept_elements(c, x[step % 2], true);
+        trn_capture(c, &after);
+        assert_int_equal(after.traces - before.traces, 2);
+        assert_int_equal(after.matches - before.matches, 18);
+        assert_int_equal(after.compilations - before.compilations, 2);
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
+static void a_matched_write_to_wrapped_memory_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_WAYS; i++) {
+        trn_context *c = way(i);
+        float host[4] = {9, 9, 9, 9};
+        trn_tensor *y = ramp(c, TRN_F32, 4);
+        trn_tensor *own = trn_copy(ramp(c, TRN_F32, 4));
+        trn_tensor *theirs = trn_tensor_wrap(c, TRN_F32, 1, (int64_t[]){4},
+                                             host, NULL, NULL);
+        trn_step_begin(c);
+        assert_int_equal(trn_assign(own, y), TRN_OK);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        trn_step_begin(c);
+        assert_int_equal(trn_assign(theirs, y), TRN_ERR_STATE);
+        assert_int_equal(trn_step_end(c), TRN_ERR_STATE);
+        assert_true(host[0] == 9);
+        trn_close(c);
+    }
+}
+
+/* Loss and gradient of cross_entropy with an ignored target, on views. */
+static void loss_of_views(trn_context *c, double out[2])
+{
+    const int32_t labels[6] = {0, 9, -7, 9, 1, 9};
+    trn_tensor *x = trn_reshape(ramp(c, TRN_F32, 12), 2, (int64_t[]){4, 3});
+    trn_tensor *t = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){6}, labels);
+    x = trn_copy(x);
+    trn_set_requires_grad(x, true);
+    for (int step = 0; step < 2; step++) {
+        trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
+        o.has_ignore_index = true;
+        o.ignore_index = -7;
+        trn_zero_grad(x);
+        trn_step_begin(c);
+        trn_tensor *logits = trn_permute(x, (int[]){1, 0});
+        trn_tensor *target = trn_slice(t, 0, 0, 6, 2);
+        trn_backward(trn_cross_entropy(logits, target, &o));
+        trn_step_end(c);
+    }
+    harness_ok(c);
+    out[0] = trn_step_loss(c);
+    out[1] = trn_tensor_item(trn_norm(trn_grad_of(x), TRN_ALL_AXES, false));
+    harness_ok(c);
+}
+
+static void a_body_on_views_computes_what_the_composite_does(void **state)
+{
+    (void)state;
+    double eager[2], other[2];
+    trn_context *c = open_on("cpu", TRN_EXEC_EAGER);
+    loss_of_views(c, eager);
+    trn_close(c);
+    for (int i = 0; i < N_WAYS; i++) {
+        c = way(i);
+        loss_of_views(c, other);
+        assert_memory_equal(eager, other, sizeof eager);
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
+/* d^2 loss through the gradient of cross_entropy with ignored targets. */
+static void second_order_with_ignored_targets_repeats(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_WAYS; i++) {
+        trn_context *c = way(i);
+        const int32_t labels[2] = {1, -1};
+        trn_tensor *t = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){2}, labels);
+        trn_tensor *x =
+            trn_copy(trn_reshape(ramp(c, TRN_F32, 6), 2, (int64_t[]){2, 3}));
+        trn_set_requires_grad(x, true);
+        double first = 0;
+        for (int step = 0; step < 3; step++) {
+            trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
+            trn_grad_options g = TRN_GRAD_INIT;
+            o.has_ignore_index = true;
+            o.ignore_index = -1;
+            g.create_graph = true;
+            trn_zero_grad(x);
+            trn_step_begin(c);
+            trn_tensor *loss = trn_cross_entropy(x, t, &o), *dx = NULL;
+            trn_grad(1, &loss, 1, &x, NULL, &g, &dx);
+            trn_backward(trn_sum(trn_mul(dx, dx), TRN_ALL_AXES, false));
+            assert_int_equal(trn_step_end(c), TRN_OK);
+            double value = trn_step_loss(c);
+            assert_true(step == 0 || value == first);
+            first = value;
+        }
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
+static void a_primitive_of_a_body_is_refused_like_any_other(void **state)
+{
+    (void)state;
+    trn_context *c = open_on("loop:lacks=dropout,lacks=uniform", TRN_EXEC_AUTO);
+    trn_tensor *x = ramp(c, TRN_F32, 8);
+    trn_step_begin(c);
+    trn_keep(trn_dropout(x, 0.5, trn_generator_default(c)));
+    assert_int_equal(trn_step_end(c), TRN_ERR_UNSUPPORTED);
+    harness_error(c, TRN_ERR_UNSUPPORTED, "uniform: device loop");
+    trn_step_begin(c);
+    assert_null(trn_uniform(trn_generator_default(c), TRN_F32, 0, NULL));
+    assert_int_equal(trn_errcode(c), TRN_ERR_UNSUPPORTED); /* at the call */
+    trn_step_end(c);
+    trn_close(c);
+}
+
+static void a_failure_in_flight_is_told_before_later_ops(void **state)
+{
+    (void)state;
+    trn_context *c = open_on("loop:execute_ms=2", TRN_EXEC_AUTO);
+    const int32_t bad[2] = {0, 7};
+    trn_tensor *x =
+        trn_copy(trn_reshape(ramp(c, TRN_F32, 6), 2, (int64_t[]){2, 3}));
+    trn_tensor *t = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){2}, bad);
+    trn_sync(c);
+    trn_step_begin(c);
+    trn_keep(trn_cross_entropy(x, t, NULL));
+    trn_step_end(c);
+    float got[6];
+    trn_tensor *y = trn_mul_scalar(x, 2.0);
+    assert_int_equal(trn_tensor_read(y, got, sizeof got), TRN_ERR_INDEX);
+    assert_int_equal(trn_step_index(c), 0);
+    harness_error(c, TRN_ERR_INDEX, "cross_entropy: index 7 at position 1");
+    trn_close(c);
+}
+
+static void ops_outside_of_steps_do_not_pile_up(void **state)
+{
+    (void)state;
+    trn_context *c = open_on("loop", TRN_EXEC_AUTO);
+    trn_tensor *x = ramp(c, TRN_F32, 4);
+    trn_capture_info info = TRN_CAPTURE_INFO_INIT;
+    for (int i = 0; i < 2000; i++)
+        assert_non_null(trn_relu(x));
+    assert_int_equal(trn_capture(c, &info), TRN_OK);
+    assert_true(info.replays >= 2000 / 256);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TRN_TEST(a_trace_is_not_taken_over_for_other_shapes),
+        TRN_TEST(alternating_shapes_match),
+        TRN_TEST(a_matched_write_to_wrapped_memory_is_refused),
+        TRN_TEST(a_body_on_views_computes_what_the_composite_does),
+        TRN_TEST(second_order_with_ignored_targets_repeats),
+        TRN_TEST(a_primitive_of_a_body_is_refused_like_any_other),
+        TRN_TEST(a_failure_in_flight_is_told_before_later_ops),
+        TRN_TEST(ops_outside_of_steps_do_not_pile_up),
+    };
+    return cmocka_run_group_tests_name("seam", tests, NULL, NULL);
+}
