@@ -197,8 +197,8 @@ static void hand_over(trn_context *c, results *r)
         trn_tensor *t = p->marked[i];
         for (;;) {
             t->arg.buffer = t->storage->buffer;
-            if (c->tensors->in_step)
-                forget_history(t);
+            if (c->tensors->in_step && t->owner != NULL)
+                forget_history(t); /* what it looks at may be older */
             trn__entry_let_go(t); /* the mark holds it until the end */
             if (t->view == NULL)
                 break;
