@@ -84,8 +84,7 @@ static long double integer_op(const case_args *a, long double x, long double y)
     case TRN_OP_add:
         return oracle_wrap(a->dtype, u + v);
     case TRN_OP_add_scalar:
-        v = oracle_bits(oracle_saturate(
-            a->dtype, (long double)attr_real(a->tc, "value", 1.5)));
+        v = (uint64_t)(int64_t)attr_real(a->tc, "value", 1.5);
         return oracle_wrap(a->dtype, u + v);
     case TRN_OP_sub:
         return oracle_wrap(a->dtype, u - v);

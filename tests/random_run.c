@@ -151,11 +151,13 @@ static void sign_kept(random_world *w, int code)
         return;
     for (const trn_tensor *t = w->tensor[code]; t != base; t = t->view->base) {
         w->signature = random_mix(w->signature, facts(t) + t->view->op);
+        w->signature = random_mix(w->signature, t->grad != NULL);
         views++;
     }
     while (base_of(tensor_of(w, first)) != base)
         first++;
     w->signature = random_mix(w->signature, facts(base) + (uint64_t)first);
+    w->signature = random_mix(w->signature, base->grad != NULL);
     if ((views > 1 && first < code) || w->tensor[code]->record != NULL)
         w->signature = random_mix(w->signature, w->salt);
 }

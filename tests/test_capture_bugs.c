@@ -218,6 +218,40 @@ static void a_matched_walk_can_be_differentiated_where_steps_part(void **state)
     tell(second_order_then_other, 16);
 }
 
+/* The walk matches and saves b, or not; then b is written, and the steps part
+ * before the second walk, which needs b. */
+static void written_between_walks(story *s)
+{
+    trn_grad_options o = TRN_GRAD_INIT;
+    trn_tensor *p = parameter(s->c, 3, 0.5), *b = vector(s->c, 3, 1.0);
+    trn_tensor *g = NULL;
+    o.create_graph = true;
+    for (int i = 0; i < 6; i++) {
+        trn_step_begin(s->c);
+        trn_tensor *y = total(trn_mul(trn_mul(p, p), b));
+        trn_grad(1, &y, 1, &p, NULL, &o, &g);
+        if (i != 1)
+            trn_tensor_write(b, (float[]){2, 3, 4}, 12);
+        if (i % 2 == 1)
+            g = trn_neg(g);
+        if (i > 3)
+            g = trn_tanh(g);
+        if (i > 0)
+            trn_backward(total(g));
+        trn_step_end(s->c);
+        say_error(s);
+        say_tensor(s, b);
+        say_tensor(s, trn_grad_of(p));
+        trn_zero_grad(p);
+    }
+}
+
+static void a_walk_that_needs_what_was_written_fails(void **state)
+{
+    (void)state;
+    tell(written_between_walks, 30);
+}
+
 static void unused_inputs(story *s)
 {
     trn_grad_options o = TRN_GRAD_INIT;
@@ -348,7 +382,90 @@ static void results_of_trn_grad_share_no_memory(void **state)
     tell(written_gradients, 24);
 }
 
+/* A sum that broadcasts looks at b through a view of its own; a product is kept
+ * for the gradient by a call that is recorded. */
+static void broadcast_then_written(story *s)
+{
+    trn_tensor *p = parameter(s->c, 3, 1.0), *b = vector(s->c, 3, 0.0);
+    trn_tensor *wide = trn_keep(trn_expand(p, 2, (int64_t[]){2, 3}));
+    for (int i = 0; i < 6; i++) {
+        trn_step_begin(s->c);
+        if (i % 3 < 2)
+            trn_add(wide, b);
+        else
+            trn_mul(wide, b);
+        trn_assign(b, trn_mul(p, p));
+        trn_backward(total(b));
+        trn_step_end(s->c);
+        say_error(s);
+        say_tensor(s, b);
+        say_tensor(s, trn_grad_of(p));
+        trn_zero_grad(p);
+    }
+}
+
+static void a_broadcast_input_can_be_written_afterwards(void **state)
+{
+    (void)state;
+    tell(broadcast_then_written, 30);
+}
+
+static trn_tensor *same(trn_module *m, trn_tensor *x, void *user)
+{
+    (void)m;
+    (void)user;
+    return x;
+}
+
+/* The update comes first, whenever it runs. */
+static void gradient_written_after_update(story *s)
+{
+    trn_sgd_options o = TRN_SGD_INIT;
+    trn_tensor *p = parameter(s->c, 3, 1.0);
+    trn_module *m = trn_nn_custom(s->c, same, NULL);
+    trn_nn_add_parameter(m, "p", p);
+    trn_optim *optim = trn_optim_sgd(m, &o);
+    trn_optim_keep_grad(optim, true);
+    for (int i = 0; i < 4; i++) {
+        trn_step_begin(s->c);
+        if (trn_grad_of(p) != NULL) {
+            trn_optim_step(optim);
+            trn_assign(trn_grad_of(p), vector(s->c, 3, 5.0 + i));
+        }
+        trn_backward(total(trn_mul(p, p)));
+        trn_step_end(s->c);
+        say_error(s);
+        say_tensor(s, p);
+        say_tensor(s, trn_grad_of(p));
+    }
+}
+
+static void an_update_reads_its_gradient_as_it_was(void **state)
+{
+    (void)state;
+    tell(gradient_written_after_update, 32);
+}
+
 /* ---- the end of a step ---- */
+
+static void root_from_outside(story *s)
+{
+    trn_tensor *p = parameter(s->c, 3, 0.5), *y = total(trn_mul(p, p));
+    for (int i = 0; i < 3; i++) {
+        trn_step_begin(s->c);
+        trn_backward_with(y, NULL, true);
+        trn_step_end(s->c);
+        say_error(s);
+        say(s, trn_requires_grad(y));
+        say_tensor(s, trn_grad_of(p));
+    }
+}
+
+static void a_root_from_outside_keeps_its_history(void **state)
+{
+    (void)state;
+    tell(root_from_outside, 12);
+}
 
 static void leaves_of_a_step(story *s)
 {
@@ -453,12 +570,16 @@ int main(void)
         cmocka_unit_test(what_was_detached_stays_so_where_steps_part),
         cmocka_unit_test(what_a_walk_freed_is_free_where_steps_part),
         cmocka_unit_test(a_matched_walk_can_be_differentiated_where_steps_part),
+        cmocka_unit_test(a_walk_that_needs_what_was_written_fails),
         cmocka_unit_test(zeros_have_the_shape_of_their_input),
         cmocka_unit_test(steps_of_other_shapes_share_no_trace),
         cmocka_unit_test(empty_tensors_go_in_and_out),
         cmocka_unit_test(a_view_with_axes_of_one_can_be_written),
         cmocka_unit_test(a_buffer_is_written_and_viewed_in_each_step),
         cmocka_unit_test(results_of_trn_grad_share_no_memory),
+        cmocka_unit_test(a_broadcast_input_can_be_written_afterwards),
+        cmocka_unit_test(an_update_reads_its_gradient_as_it_was),
+        cmocka_unit_test(a_root_from_outside_keeps_its_history),
         cmocka_unit_test(a_leaf_of_a_step_ends_with_it),
         cmocka_unit_test(what_is_kept_has_no_history),
         cmocka_unit_test(a_failed_step_takes_writes_and_loss_back),

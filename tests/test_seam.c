@@ -93,8 +93,8 @@ static void a_matched_write_to_wrapped_memory_is_refused(void **state)
         float host[4] = {9, 9, 9, 9};
         trn_tensor *y = ramp(c, TRN_F32, 4);
         trn_tensor *own = trn_copy(ramp(c, TRN_F32, 4));
-        trn_tensor *theirs = trn_tensor_wrap(c, TRN_F32, 1, (int64_t[]){4},
-                                             host, NULL, NULL);
+        trn_tensor *theirs =
+            trn_tensor_wrap(c, TRN_F32, 1, (int64_t[]){4}, host, NULL, NULL);
         trn_step_begin(c);
         assert_int_equal(trn_assign(own, y), TRN_OK);
         assert_int_equal(trn_step_end(c), TRN_OK);

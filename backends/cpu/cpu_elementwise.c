@@ -342,6 +342,17 @@ APPLY(scalar_f32, apply_scalar(j, first, n, in, y, binary_f32))
 APPLY(scalar_f64, apply_scalar(j, first, n, in, y, binary_f64))
 APPLY(scalar_int, apply_scalar(j, first, n, in, y, binary_int))
 
+void trn__cpu_scalar(uint32_t dtype, double value, void *out)
+{
+    int64_t whole;
+    if (dtype <= TRN_F16) {
+        trn__convert(TRN_F64, (trn_dtype)dtype, 1, &value, out);
+        return;
+    }
+    trn__convert(TRN_F64, TRN_I64, 1, &value, &whole);
+    trn__convert(TRN_I64, (trn_dtype)dtype, 1, &whole, out);
+}
+
 static int32_t run_scalar(trn_device *dev, const trn_op_call *call, uint32_t op)
 {
     job j;
@@ -349,7 +360,7 @@ static int32_t run_scalar(trn_device *dev, const trn_op_call *call, uint32_t op)
     j.dev = dev;
     j.loops = &dev->loops[op];
     j.scalar_dtype = dtype;
-    trn__convert(TRN_F64, (trn_dtype)dtype, 1, &call->values[0], &j.scalar);
+    trn__cpu_scalar(dtype, call->values[0], &j.scalar);
     if (dtype == TRN_F32) {
         j.apply = scalar_f32;
     } else if (dtype == TRN_F64) {

@@ -14,4 +14,8 @@ const trn__integer_kernels *trn__cpu_integers(uint32_t dtype);
 /* NULL: none, or (division) one that can fail. */
 trn__integer_binary_fn *trn__cpu_integer_binary(uint32_t op, uint32_t dtype);
 
+/* A VALUE of add_scalar or mul_scalar as that type: floats rounded once,
+ * integers truncated and wrapped. */
+void trn__cpu_scalar(uint32_t dtype, double value, void *out);
+
 #endif

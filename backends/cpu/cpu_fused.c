@@ -339,9 +339,12 @@ static void prepare(trn__cpu_piece *p, const trn__cpu_step *s,
             p->in[i].base = trn__cpu_data(p->in_arg[i]);
     if (p->out_slot < 0)
         p->y = trn__cpu_data(p->out_arg);
-    if (p->constant)
+    if (p->constant && s->op == TRN_OP_full)
         trn__convert(TRN_F64, (trn_dtype)p->in_dtype[tensors], 1,
                      &e->scalars[s->scalar[0]], &p->constant_bits);
+    else if (p->constant)
+        trn__cpu_scalar(p->in_dtype[tensors], e->scalars[s->scalar[0]],
+                        &p->constant_bits);
     if (s->op == TRN_OP_dropout)
         p->p = e->scalars[s->scalar[0]];
     if (s->draw >= 0) {

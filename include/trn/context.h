@@ -73,8 +73,8 @@ typedef struct trn_options {
                                where steps are captured (TRN_EARLY_READ: allow,
                                refuse) */
     bool allow_fallback;    /* ops that a graph device lacks may be run by the
-                               host,    counted; else they are an error (TRN_FALLBACK:
-                               allow, refuse) */
+                               host,    counted; else they are an error
+                               (TRN_FALLBACK:    allow, refuse) */
     uint64_t plan_limit; /* bytes that compiled steps may take before the least
                             used are forgotten; 0: 1 GiB */
 } trn_options;

@@ -131,7 +131,8 @@ TRN_API trn_loader *trn_data_text(trn_context *c, const trn_text *text,
 
 /* ---- digests ---- */
 
-/* The SHA-256 of data, as 64 hexadecimal digits and a 0.   out: 65 bytes */
+/* The SHA-256 of data, as 64 hexadecimal digits and a 0; "" for data NULL.
+ * out: 65 bytes */
 TRN_API void trn_sha256(const void *data, size_t n, char out[65]);
 
 /*

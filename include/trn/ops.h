@@ -61,7 +61,8 @@ TRN_API trn_tensor *trn_equal(trn_tensor *a, trn_tensor *b);
  * The branch not taken leaks nothing, forward or backward. */
 TRN_API trn_tensor *trn_where(trn_tensor *condition, trn_tensor *a,
                               trn_tensor *b);
-/* y = x + value             x: numbers; an integer x takes value truncated */
+/* y = x + value             x: numbers; an integer x takes value truncated
+ * (to i64, saturating) and wraps */
 TRN_API trn_tensor *trn_add_scalar(trn_tensor *x, double value);
 /* y = x value               x: float */
 TRN_API trn_tensor *trn_mul_scalar(trn_tensor *x, double value);

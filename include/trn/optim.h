@@ -98,7 +98,7 @@ TRN_API trn_schedule *trn_schedule_cosine(trn_context *c, int64_t n_steps,
 /* factor = (t + 1) / n_steps while t < n_steps, then `after` from its start */
 TRN_API trn_schedule *trn_schedule_warmup(trn_context *c, int64_t n_steps,
                                           trn_schedule *after);
-/* The factor of update t = 0, 1, ...; NaN for NULL. */
+/* The factor of update t = 0, 1, ...; NaN for NULL or a negative t. */
 TRN_API double trn_schedule_factor(const trn_schedule *s, int64_t t);
 /* From now on o multiplies its learning rate by s's factor (NULL: 1). */
 TRN_API trn_status trn_optim_set_schedule(trn_optim *o, trn_schedule *s);

@@ -102,10 +102,13 @@ static trn_status make_images(trn_context *c, const trn_loader_options *o,
     void *y = column_alloc(c, o, width, out);
     if (y == NULL)
         return c->status;
+    trn__fp_env saved; /* the quotients are rounded to nearest */
+    trn__fp_enter(&saved);
     if (o->dtype == TRN_F32)
         convert_f32(x, o->first * width, o->count * width, y);
     else
         convert_f64(x, o->first * width, o->count * width, y);
+    trn__fp_leave(&saved);
     return TRN_OK;
 }
 

@@ -128,6 +128,11 @@ void trn__sha256_end(trn__sha256 *s, char out[65])
 void trn_sha256(const void *data, size_t n, char out[65])
 {
     trn__sha256 s;
+    if (out == NULL)
+        return;
+    out[0] = '\0';
+    if (data == NULL && n > 0)
+        return;
     trn__sha256_begin(&s);
     trn__sha256_add(&s, data, n);
     trn__sha256_end(&s, out);

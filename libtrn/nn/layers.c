@@ -79,7 +79,10 @@ static trn_module *linear(trn_context *c, int64_t n_in, int64_t n_out,
     trn_module *m = trn__module_new(c, what, linear_forward, NULL);
     if (m == NULL)
         return NULL;
+    trn__fp_env saved;
+    trn__fp_enter(&saved);
     double bound = 1.0 / trn__sqrt((double)n_in);
+    trn__fp_leave(&saved);
     trn__module_draw(m, "weight", TRN__INIT_UNIFORM, bound, 2,
                      (int64_t[]){n_out, n_in});
     if (bias && c->status == TRN_OK)

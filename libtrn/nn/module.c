@@ -323,6 +323,8 @@ trn_tensor *trn_nn_forward(trn_module *m, trn_tensor *x)
                   "trn_nn_forward: x is NULL; expected a tensor");
         return NULL;
     }
+    if (trn__check_tensor(m->c, "trn_nn_forward", x) != TRN_OK)
+        return NULL;
     trn_tensor *y = m->forward(m, x, m->user);
     if (y == NULL && m->c->status == TRN_OK) {
         char path[TRN__MESSAGE_SIZE / 2];

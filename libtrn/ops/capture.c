@@ -199,7 +199,7 @@ static void hand_over(trn_context *c, results *r)
             t->arg.buffer = t->storage->buffer;
             if (c->tensors->in_step && t->owner != NULL)
                 forget_history(t); /* what it looks at may be older */
-            trn__entry_let_go(t); /* the mark holds it until the end */
+            trn__entry_let_go(t);  /* the mark holds it until the end */
             if (t->view == NULL)
                 break;
             t = t->view->base;

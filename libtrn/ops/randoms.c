@@ -283,5 +283,9 @@ trn_tensor *trn_tensor_zeros(trn_context *c, trn_dtype dtype, int rank,
 
 trn_tensor *trn_tensor_scalar(trn_context *c, trn_dtype dtype, double value)
 {
+    if (trn__pending(c) == TRN_OK && !trn__is_float((uint32_t)dtype))
+        trn__fail(c, TRN_ERR_DTYPE,
+                  "trn_tensor_scalar: dtype is %s; expected a float type",
+                  trn_dtype_name(dtype));
     return trn_full(c, dtype, 0, NULL, value);
 }

@@ -69,7 +69,6 @@ static trn_status save_bytes(trn_context *c, trn__storage *s)
     return trn__journal_bytes(c, c->step->journal, s);
 }
 
-
 static trn_status settle_updates(trn_context *c)
 {
     trn__step *s = c->step;

@@ -80,6 +80,7 @@ typedef struct trn__capture {
     uint32_t calling;    /* the op whose inputs are looked up, for reasons */
     int32_t at;          /* entries matched or recorded so far */
     int32_t depth;       /* of open walks */
+    bool walking;        /* a walk is compared: inputs may be of its calls */
     trn_tensor *through; /* the view whose assign is made of its base now */
     int32_t n_bound;     /* inputs bound so far */
     trn_tensor **bound;  /* the tensor of each input, with a reference */

@@ -84,6 +84,15 @@ static bool shares_prefix(const trn__capture *p, const trn__trace *t)
            same_inputs(p, t) && same_entries(p->trace, t, p->at);
 }
 
+/* The tensor that had a slot first in this step, written since or not: its
+ * version tells a record that it was. */
+static trn_tensor *first_at(const trn__capture *p, int32_t slot)
+{
+    trn_tensor *t =
+        slot < 0 || slot >= p->room_tensors ? NULL : p->tensors[slot];
+    return t != NULL && t->trace_step == p->serial ? t : NULL;
+}
+
 /* The call of entry i again, with this step's tensors. */
 static void call_again(trn_context *c, int32_t i, trn__call *k)
 {
@@ -101,7 +110,7 @@ static void call_again(trn_context *c, int32_t i, trn__call *k)
         .out = e->nested ? NULL : p->used[i].out,
     };
     for (int j = 0; j < n->n_in; j++)
-        k->in[j] = e->nested ? trn__tensor_at(p, n->in[j]) : p->used[i].in[j];
+        k->in[j] = e->nested ? first_at(p, n->in[j]) : p->used[i].in[j];
     for (int j = 0; j < n->n_scalars; j++) {
         k->scalar[j] = n->scalar[j];
         k->values[j] = p->scalars[n->scalar[j]];
@@ -135,12 +144,12 @@ static void count_ahead(trn_context *c, int32_t n, bool ahead)
 static trn_tensor *revive(trn__call *k, int32_t i)
 {
     trn__capture *p = k->c->capture;
-    trn_tensor *t = trn__tensor_at(p, p->trace->entries[i].out);
+    trn_tensor *t = first_at(p, p->trace->entries[i].out);
     if (t != NULL)
         return t;
     for (int j = 0; j < k->n_in; j++) {
         if (k->in[j] == NULL)
-            return NULL; /* of a value that was overwritten since */
+            return NULL; /* of a value that no tensor has in this step */
     }
     return trn__ops[k->op].view != NULL ? trn__entry_view(k, i)
                                         : trn__entry_handle(k->c, i);
@@ -175,7 +184,7 @@ static trn_status rebuild_entry(trn_context *c, int32_t i)
     }
     bool whole = k.out != NULL;
     for (int j = 0; j < k.n_in; j++)
-        whole = whole && k.in[j] != NULL; /* its value may be overwritten */
+        whole = whole && k.in[j] != NULL;
     if (!e->needs_grad || !whole)
         return c->status;
     put_record(c, k.out, NULL);
@@ -195,7 +204,7 @@ static void consume_walked(trn_context *c, int32_t i)
     }
     for (int32_t k = 0; k < e->n_effects; k++) {
         const trn__effect *f = &p->trace->effects[e->effect + k];
-        trn_tensor *root = f->slot != -2 ? NULL : trn__tensor_at(p, f->leaf);
+        trn_tensor *root = f->slot != -2 ? NULL : first_at(p, f->leaf);
         if (root != NULL)
             trn__walk_consume(c, root);
     }

@@ -235,6 +235,12 @@ static trn_tensor *view_of(trn__call *k, int32_t i, const trn__op_info *info,
     return t;
 }
 
+/* Is a result of now for the library only, not for the user? */
+static bool is_inner(const trn_context *c)
+{
+    return c->tensors->in_step && c->tensors->scope != &c->tensors->step;
+}
+
 trn_tensor *trn__entry_view(trn__call *k, int32_t i)
 {
     trn__capture *p = k->c->capture;
@@ -244,6 +250,7 @@ trn_tensor *trn__entry_view(trn__call *k, int32_t i)
     if (t == NULL)
         return NULL;
     refresh(t);
+    t->inner = is_inner(k->c);
     t->traced_grad = e->needs_grad;
     trn__give_slot(p, t, e->out);
     return t;
@@ -337,6 +344,7 @@ static trn_tensor *recorded(trn__call *k, const trn__op_info *info,
         return NULL;
     }
     trn__entry_take(p->trace, p->trace->n_entries - 1, k->out);
+    k->out->inner = is_inner(c);
     e->kinds = kinds;
     e->needs_grad = kinds != 0 && trn__is_float(k->out->arg.dtype);
     trn__trace_hash_entry(p->trace, p->trace->n_entries - 1);

@@ -69,6 +69,8 @@ static bool expects_input(const trn__capture *p, const trn__trace *t)
     if (p->at >= t->n_entries)
         return false;
     const trn__entry *e = &t->entries[p->at];
+    if (e->kind != TRN__ENTRY_OP && !p->walking)
+        return false; /* its slot is that of a call inside the walk */
     if (e->end > 0)
         e = &t->entries[e->end - 1];
     return p->n_bound < e->n_inputs;
@@ -180,4 +182,57 @@ int32_t trn__slot_of(trn_context *c, trn_tensor *t)
         return bind_input(c, t);
     trn__give_slot(p, t, s->trace_slot);
     return t->trace_slot;
+}
+
+/* ---- views that are over ---- */
+
+/* The prepared view that entry i has made of s in this step; NULL: none. */
+static trn_tensor *inner_view(const trn__capture *p, int32_t i,
+                              const trn__storage *s)
+{
+    const trn__entry *e = &p->trace->entries[i];
+    trn_tensor *t = e->kind != TRN__ENTRY_OP ? NULL
+                    : e->nested              ? e->handle
+                                             : p->used[i].out;
+    return t != NULL && t->storage == s && t->view != NULL && t->inner &&
+                   t->owner != NULL
+               ? t
+               : NULL;
+}
+
+/* Would the tape have kept t for a call of the prefix that has matched? */
+static bool would_be_saved(const trn__capture *p, const trn_tensor *t)
+{
+    const trn__trace *trace = p->trace;
+    for (int32_t i = 0; p->matching && i < p->at; i++) {
+        const trn__entry *e = &trace->entries[i];
+        if (e->kind != TRN__ENTRY_OP || e->nested || !e->needs_grad)
+            continue;
+        const trn__graph_node *n = &trace->graph->nodes[e->node];
+        for (int k = 0; k < n->n_in; k++) {
+            if (p->used[i].in[k] == t && ((trn__ops[n->op].saves >> k) & 1u))
+                return true;
+        }
+    }
+    return false;
+}
+
+int32_t trn__inner_views(const trn_context *c, const trn__storage *s)
+{
+    const trn__capture *p = c->capture;
+    int32_t n = 0;
+    if (p == NULL || !p->on || !c->tensors->in_step)
+        return 0;
+    for (int32_t i = p->at; i-- > 0;) { /* views of views first */
+        trn_tensor *t = inner_view(p, i, s);
+        int32_t refs = 1; /* the trace's */
+        if (t == NULL || would_be_saved(p, t))
+            continue;
+        for (int32_t j = i + 1; j < p->at; j++) {
+            const trn_tensor *other = inner_view(p, j, s);
+            refs += other != NULL && other->view->base == t;
+        }
+        n += t->refs == refs;
+    }
+    return n;
 }

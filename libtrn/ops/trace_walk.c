@@ -174,7 +174,7 @@ static trn_status renew(trn_context *c, int n, trn_tensor *const *list)
     return c->status;
 }
 
-int trn__walk_matched(trn_context *c, const trn__walk_call *w)
+static int walk_matched(trn_context *c, const trn__walk_call *w)
 {
     trn__capture *p = c->capture;
     union {
@@ -207,6 +207,14 @@ int trn__walk_matched(trn_context *c, const trn__walk_call *w)
                                                        : apply_grad(c, e, w);
     p->at = e->end;
     return status == TRN_OK ? 1 : -1;
+}
+
+int trn__walk_matched(trn_context *c, const trn__walk_call *w)
+{
+    c->capture->walking = true;
+    int matched = walk_matched(c, w);
+    c->capture->walking = false;
+    return matched;
 }
 
 int32_t trn__walk_record_begin(trn_context *c)

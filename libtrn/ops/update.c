@@ -48,8 +48,6 @@ static bool same_elements(const trn_tensor *x, const trn_tensor *y)
                   x->arg.rank * sizeof x->arg.stride[0]) == 0;
 }
 
-/* x is a leaf with gradient, or a view in a recorded computation: its history
- * could not be told from the outside any more. */
 /* The tape keeps the result of some calls; of matched ones it would. */
 static bool is_saved(const trn_tensor *x)
 {
@@ -60,6 +58,8 @@ static bool is_saved(const trn_tensor *x)
     return (trn__ops[n->op].saves & TRN__SAVE_OUT) != 0;
 }
 
+/* x is a leaf with gradient, or a view in a recorded computation: its history
+ * could not be told from the outside any more. */
 static trn_status check_history(trn_tensor *x, const trn_tensor *y)
 {
     trn_context *c = x->c;
@@ -74,7 +74,9 @@ static trn_status check_history(trn_tensor *x, const trn_tensor *y)
         return TRN_OK;
     if (x->storage->refs > 1 && c->capture != NULL)
         TRN_TRY(trn__flights_finish(c)); /* steps in flight hold it, too */
-    if (x->storage->refs > 1 + x->storage->saved || is_saved(x))
+    if (x->storage->refs >
+            1 + x->storage->saved + trn__inner_views(c, x->storage) ||
+        is_saved(x))
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s shares memory with other tensors while "
                          "gradients are recorded; expected trn_copy() of it",

@@ -52,7 +52,8 @@ static trn_status make_states(trn_optim *o, int s)
         if (t == NULL)
             return o->c->status;
         t->storage->step = 0;
-        o->states[s][i] = trn__own_tensor(t);
+        trn__adopt_tensor(t);
+        o->states[s][i] = t;
     }
     return TRN_OK;
 }
@@ -133,7 +134,10 @@ static trn_status update(trn_optim *o, int64_t i)
     k.in[1] = p->grad;
     for (int s = 0; s < o->kind->n_states; s++)
         k.in[2 + s] = o->states[s][i];
+    trn__fp_env saved; /* host arithmetic has the library's modes, too */
+    trn__fp_enter(&saved);
     o->kind->fill(o, &k);
+    trn__fp_leave(&saved);
     k.n_in = trn__ops[k.op].n_in;
     k.n_values = trn__ops[k.op].n_values;
     return trn__defer_update(&k);
@@ -199,13 +203,17 @@ trn_status trn_optim_set_learning_rate(trn_optim *o, double value)
 
 double trn_optim_learning_rate(const trn_optim *o)
 {
+    trn__fp_env saved;
     if (o == NULL)
         return 0.0;
+    trn__fp_enter(&saved);
     double factor =
         o->schedule == NULL
             ? 1.0
             : trn_schedule_factor(o->schedule, (int64_t)o->steps.value);
-    return o->learning_rate * factor;
+    double rate = o->learning_rate * factor;
+    trn__fp_leave(&saved);
+    return rate;
 }
 
 trn_status trn_optim_set_schedule(trn_optim *o, trn_schedule *s)
@@ -213,6 +221,7 @@ trn_status trn_optim_set_schedule(trn_optim *o, trn_schedule *s)
     if (o == NULL)
         return TRN_ERR_ARG;
     TRN_TRY(trn__pending(o->c));
+    TRN_TRY(trn__schedule_check(o->c, "trn_optim_set_schedule", s));
     o->schedule = s;
     return TRN_OK;
 }

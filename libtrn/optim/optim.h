@@ -42,6 +42,10 @@ struct trn_optim {
 trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
                           double learning_rate);
 
+/* Raises if s (NULL is allowed) belongs to another context. */
+trn_status trn__schedule_check(trn_context *c, const char *what,
+                               const trn_schedule *s);
+
 /* Raises if value is not in [low, high); `name` for the message. */
 trn_status trn__check_option(trn_context *c, const char *what, const char *name,
                              double value, double low, double high);

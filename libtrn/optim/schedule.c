@@ -6,8 +6,7 @@
 #include <math.h>
 
 #include "kernels/scalar.h"
-#include "libtrn/context/context.h"
-#include "trn/optim.h"
+#include "libtrn/optim/optim.h"
 
 #define PI 3.141592653589793
 
@@ -112,6 +111,8 @@ trn_schedule *trn_schedule_warmup(trn_context *c, int64_t n_steps,
                   what);
         return NULL;
     }
+    if (trn__schedule_check(c, what, after) != TRN_OK)
+        return NULL;
     trn_schedule *s = schedule_new(c, what, warmup_factor);
     if (s != NULL) {
         s->n_steps = n_steps;
@@ -120,7 +121,22 @@ trn_schedule *trn_schedule_warmup(trn_context *c, int64_t n_steps,
     return s;
 }
 
+trn_status trn__schedule_check(trn_context *c, const char *what,
+                               const trn_schedule *s)
+{
+    if (s == NULL || s->c == c)
+        return TRN_OK;
+    return trn__fail(c, TRN_ERR_ARG,
+                     "%s: the schedule belongs to another context", what);
+}
+
 double trn_schedule_factor(const trn_schedule *s, int64_t t)
 {
-    return s == NULL ? (double)NAN : s->factor(s, t);
+    trn__fp_env saved;
+    if (s == NULL || t < 0)
+        return (double)NAN;
+    trn__fp_enter(&saved);
+    double factor = s->factor(s, t);
+    trn__fp_leave(&saved);
+    return factor;
 }

@@ -46,6 +46,8 @@ trn_status trn__first_element(trn_tensor *t, double *value)
     x.f64 = 0.0;
     TRN_TRY(trn__storage_read(t->storage, (uint64_t)t->arg.offset * element, &x,
                               element));
+    trn__fp_env saved; /* a subnormal must not be read as 0 */
+    trn__fp_enter(&saved);
     switch ((trn_dtype)t->arg.dtype) {
     case TRN_F64:
         *value = x.f64;
@@ -73,6 +75,7 @@ trn_status trn__first_element(trn_tensor *t, double *value)
         *value = (double)x.u8;
         break;
     }
+    trn__fp_leave(&saved);
     return TRN_OK;
 }
 

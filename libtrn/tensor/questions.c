@@ -55,7 +55,7 @@ uint64_t trn_tensor_version(const trn_tensor *t)
 
 const char *trn_tensor_describe(const trn_tensor *t, char *text, size_t size)
 {
-    if (size > 0)
+    if (size > 0 && text != NULL)
         snprintf(text, size, "%s",
                  t == NULL ? "NULL" : trn__describe(&t->arg).s);
     return text;

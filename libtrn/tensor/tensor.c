@@ -187,6 +187,8 @@ trn_tensor *trn__scope_leave(trn_context *c, trn__scope *s, trn_tensor *keep)
         ring_remove(keep);
         ring_add(s->outer, keep);
     }
+    if (keep != NULL && s->outer == &c->tensors->step)
+        keep->inner = false; /* the user has it now */
     while (s->ring.last != NULL) {
         trn_tensor *t = s->ring.last;
         ring_remove(t);
@@ -389,6 +391,11 @@ trn_tensor *trn_keep(trn_tensor *t)
         ring_add(&c->tensors->base, t);
     } else if (t->owner != NULL && t->ring == NULL) { /* a captured step's */
         ring_add(&c->tensors->base, trn__ref(t));
+        t->kept = true;
+    } else if (t->owner != NULL && !t->kept) { /* the ring has a retain's */
+        t->user_refs++;
+        trn__ref(t);
+        t->kept = true;
     }
     c->tensors->hold(t, 1);
     return t;

@@ -70,6 +70,8 @@ struct trn_tensor {
     uint64_t mark_step;       /* the step that marked it, as number `mark` */
     int32_t mark;
     int32_t holds;      /* who outside of the step has a use for it */
+    bool inner;         /* a view of a traced function's own, soon over */
+    bool kept;          /* trn_keep gave the context a reference */
     bool traced_grad;   /* needs a gradient, by a matched call */
     bool requires_grad; /* asked for by the user; a leaf */
     bool map_owned;     /* map is a copy */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an attempt to break the library found, as tests: each failed before its
+ * fix.
+ */
+#include <fenv.h>
+#include <math.h>
+
+#include "captured.h"
+#include "harness.h"
+
+static void retain_then_keep_then_release_leaves_a_reference(void **state)
+{
+    (void)state;
+    for (int way = 0; way < N_WAYS; way++) {
+        trn_context *c = captured_open(way, NULL);
+        float got[2] = {0, 0}, x[2] = {1, 2};
+        trn_tensor *a = trn_tensor_from(c, TRN_F32, 1, (int64_t[]){2}, x);
+        trn_step_begin(c);
+        trn_tensor *t = trn_tensor_retain(trn_add(a, a));
+        trn_keep(t);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        trn_tensor_release(t);
+        assert_int_equal(trn_tensor_read(t, got, sizeof got), TRN_OK);
+        assert_true(got[1] == 4);
+        captured_close(c);
+    }
+}
+
+static void an_optimizer_made_in_a_step_works_in_the_next(void **state)
+{
+    (void)state;
+    for (int way = 0; way < N_WAYS; way++) {
+        trn_context *c = captured_open(way, NULL);
+        float x[3] = {1, 2, 3};
+        trn_tensor *in = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){1, 3}, x);
+        trn_module *m = trn_nn_linear(c, 3, 2);
+        trn_step_begin(c);
+        trn_optim *o = trn_optim_adamw(m, NULL);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        for (int i = 0; i < 3; i++) {
+            trn_step_begin(c);
+            trn_backward(trn_sum(trn_nn_forward(m, in), TRN_ALL_AXES, false));
+            trn_optim_step(o);
+            assert_int_equal(trn_step_end(c), TRN_OK);
+        }
+        captured_close(c);
+    }
+}
+
+static void host_arithmetic_keeps_its_bits_in_any_rounding_mode(void **state)
+{
+    (void)state;
+    static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+                                FE_TOWARDZERO};
+    char digest[4][65];
+    for (int i = 0; i < 4; i++) {
+        trn_context *c = captured_open(EAGER, NULL);
+        fesetround(modes[i]);
+        trn_nn_set_dtype(c, TRN_F64);
+        trn_module *m = trn_nn_linear(c, 7, 5);
+        trn_optim *o = trn_optim_adamw(m, NULL);
+        trn_optim_set_schedule(o, trn_schedule_cosine(c, 11, 0.1));
+        trn_tensor *x = trn_uniform(trn_generator_default(c), TRN_F64, 2,
+                                    (int64_t[]){4, 7});
+        for (int s = 0; s < 5; s++) {
+            trn_step_begin(c);
+            trn_tensor *y = trn_nn_forward(m, x);
+            trn_backward(trn_mean(trn_mul(y, y), TRN_ALL_AXES, false));
+            trn_optim_step(o);
+            trn_step_end(c);
+        }
+        trn_status status = trn_digest(m, digest[i]);
+        bool kept = fegetround() == modes[i];
+        fesetround(FE_TONEAREST);
+        assert_int_equal(status, TRN_OK);
+        assert_true(kept);
+        assert_string_equal(digest[0], digest[i]);
+        captured_close(c);
+    }
+}
+
+static void a_schedule_of_another_context_is_refused(void **state)
+{
+    trn_context *c = *state;
+    trn_context *d = harness_open(NULL, 1, TRN_ENGINE_POOL);
+    trn_schedule *s = trn_schedule_constant(d);
+    trn_optim *o = trn_optim_adamw(trn_nn_linear(c, 2, 2), NULL);
+    assert_int_equal(trn_optim_set_schedule(o, s), TRN_ERR_ARG);
+    harness_error(c, TRN_ERR_ARG, "belongs to another context");
+    assert_null(trn_schedule_warmup(c, 3, s));
+    harness_error(c, TRN_ERR_ARG, "belongs to another context");
+    harness_close(d);
+}
+
+static void an_integer_scalar_wraps(void **state)
+{
+    trn_context *c = *state;
+    uint8_t x[3] = {5, 200, 255};
+    uint32_t y[2] = {7, 0};
+    trn_tensor *a = trn_tensor_from(c, TRN_U8, 1, (int64_t[]){3}, x);
+    trn_tensor *b = trn_tensor_from(c, TRN_U32, 1, (int64_t[]){2}, y);
+    harness_equal(trn_add_scalar(a, -1), 3, 4.0, 199.0, 254.0);
+    harness_equal(trn_add_scalar(b, -1), 2, 6.0, 4294967295.0);
+}
+
+static void null_results_are_survived(void **state)
+{
+    trn_context *c = *state;
+    char out[65];
+    trn_sha256("x", 1, NULL);
+    trn_sha256(NULL, 5, out);
+    assert_string_equal(out, "");
+    assert_null(trn_tensor_describe(trn_full(c, TRN_F32, 0, NULL, 1), NULL, 9));
+    assert_null(trn_tensor_scalar(c, TRN_I32, 1));
+    harness_error(c, TRN_ERR_DTYPE, "expected a float type");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TRN_TEST(retain_then_keep_then_release_leaves_a_reference),
+        TRN_TEST(an_optimizer_made_in_a_step_works_in_the_next),
+        TRN_TEST(host_arithmetic_keeps_its_bits_in_any_rounding_mode),
+        TRN_TEST(a_schedule_of_another_context_is_refused),
+        TRN_TEST(an_integer_scalar_wraps),
+        TRN_TEST(null_results_are_survived),
+    };
+    return cmocka_run_group_tests_name("breakage", tests, NULL, NULL);
+}
