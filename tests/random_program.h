@@ -34,22 +34,52 @@ enum {
 };
 
 /* Instructions.   X(name, how often) */
-#define RANDOM_OPS(X)                                                        \
-    X(nop, 0)                                                                \
-    X(unary, 12)                                                             \
-    X(binary, 16)                                                            \
-    X(compare, 2) X(where, 3) X(add_scalar, 4) X(mul_scalar, 6) X(cast, 3)   \
-        X(copy, 1) X(reshape, 5) X(permute, 4) X(expand, 3) X(slice, 5)      \
-            X(pad, 2) X(reduce, 6) X(argmax, 1) X(matmul, 8) X(embedding, 3) \
-                X(gather, 2) X(scatter, 2) X(uniform, 2) X(normal, 2)        \
-                    X(full, 2) X(data, 8) X(softmax, 4) X(cross_entropy, 5)  \
-                        X(dropout, 4) X(assign, 7) X(write, 2) X(detach, 3)  \
-                            X(no_grad, 2) X(grad, 5) X(backward, 7)          \
-                                X(optim, 6) X(clip, 2) X(zero_grad, 1)       \
-                                    X(keep, 4) X(retain, 1) X(release, 1)    \
-                                        X(leaf, 1) X(read, 2) X(loss, 1)     \
-                                            X(finite, 1) X(bad_index, 0)     \
-                                                X(bad_shape, 0)
+#define RANDOM_OPS(X)   \
+    X(nop, 0)           \
+    X(unary, 12)        \
+    X(binary, 16)       \
+    X(compare, 2)       \
+    X(where, 3)         \
+    X(add_scalar, 4)    \
+    X(mul_scalar, 6)    \
+    X(cast, 3)          \
+    X(copy, 1)          \
+    X(reshape, 5)       \
+    X(permute, 4)       \
+    X(expand, 3)        \
+    X(slice, 5)         \
+    X(pad, 2)           \
+    X(reduce, 6)        \
+    X(argmax, 1)        \
+    X(matmul, 8)        \
+    X(embedding, 3)     \
+    X(gather, 2)        \
+    X(scatter, 2)       \
+    X(uniform, 2)       \
+    X(normal, 2)        \
+    X(full, 2)          \
+    X(data, 8)          \
+    X(softmax, 4)       \
+    X(cross_entropy, 5) \
+    X(dropout, 4)       \
+    X(assign, 7)        \
+    X(write, 2)         \
+    X(detach, 3)        \
+    X(no_grad, 2)       \
+    X(grad, 5)          \
+    X(backward, 7)      \
+    X(optim, 6)         \
+    X(clip, 2)          \
+    X(zero_grad, 1)     \
+    X(keep, 4)          \
+    X(retain, 1)        \
+    X(release, 1)       \
+    X(leaf, 1)          \
+    X(read, 2)          \
+    X(loss, 1)          \
+    X(finite, 1)        \
+    X(bad_index, 0)     \
+    X(bad_shape, 0)
 
 typedef enum random_op {
 #define X(name, often) RANDOM_##name,

@@ -171,6 +171,8 @@ typedef struct wanted {
     int n;
     trn_tensor *const *inputs;
     trn_tensor **out; /* with a reference of ours each */
+    int n_seeds;
+    trn_tensor *const *seeds; /* the caller's; NULL: none */
 } wanted;
 
 /* Inputs that were computed: their gradient is complete at their record. */
@@ -230,6 +232,10 @@ static bool is_taken(const wanted *want, int j)
         if (want->out[i] == g)
             return true;
     }
+    for (int i = 0; i < want->n_seeds && want->seeds != NULL; i++) {
+        if (want->seeds[i] == g) /* a captured step's is in no ring */
+            return true;
+    }
     return g->ring != NULL;
 }
 
@@ -269,7 +275,12 @@ static trn_status walk_and_deliver(trn_context *c, const trn_grad_options *o,
         .create_graph = o->create_graph,
     };
     wanted want = {
-        .n = call->n_inputs, .inputs = call->inputs, .out = call->out};
+        .n = call->n_inputs,
+        .inputs = call->inputs,
+        .out = call->out,
+        .n_seeds = call->n,
+        .seeds = call->second,
+    };
     trn__scope scope;
     trn__scope_enter(c, &scope);
     trn_status status =

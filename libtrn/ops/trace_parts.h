@@ -50,9 +50,9 @@ void trn__trace_take_literals(trn_context *c);
 /* The VIEW call k of input slot `in`, whose result k->out exists: its slot. */
 int32_t trn__trace_view(trn__call *k, int32_t in);
 
-/* Views of s that only the trace still holds: where ops run at once they are
- * gone. */
-int32_t trn__inner_views(const trn_context *c, const trn__storage *s);
+/* Tensors in x's memory that only tracing still holds: where ops run at once
+ * they are gone. */
+int32_t trn__unseen_shares(const trn_context *c, const trn_tensor *x);
 
 /* apply.c: a view of k->in[0], in the current scope; whether k is recorded. */
 trn_tensor *trn__make_view(trn__call *k, const trn__op_info *info,

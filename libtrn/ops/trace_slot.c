@@ -217,12 +217,38 @@ static bool would_be_saved(const trn__capture *p, const trn_tensor *t)
     return false;
 }
 
-int32_t trn__inner_views(const trn_context *c, const trn__storage *s)
+/* References to t that tracing has until the end of the step. */
+static int32_t traced_refs(const trn__capture *p, const trn_tensor *t)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->n_bound; i++)
+        n += p->bound[i] == t;
+    for (int32_t i = 0; i < p->n_held; i++)
+        n += p->held[i] == t;
+    return n;
+}
+
+/* What t looks at lives on for t alone, so that t can be made again. */
+static int32_t own_bases(const trn__capture *p, const trn_tensor *t)
+{
+    int32_t n = 0;
+    for (; t->view != NULL; t = t->view->base, n++) {
+        const trn_tensor *base = t->view->base;
+        if (base->refs != 1 + traced_refs(p, base))
+            break;
+    }
+    return n;
+}
+
+int32_t trn__unseen_shares(const trn_context *c, const trn_tensor *x)
 {
     const trn__capture *p = c->capture;
-    int32_t n = 0;
-    if (p == NULL || !p->on || !c->tensors->in_step)
+    const trn__storage *s = x->storage;
+    if (p == NULL)
         return 0;
+    int32_t n = own_bases(p, x);
+    if (!p->on || !c->tensors->in_step)
+        return n;
     for (int32_t i = p->at; i-- > 0;) { /* views of views first */
         trn_tensor *t = inner_view(p, i, s);
         int32_t refs = 1; /* the trace's */

@@ -74,8 +74,7 @@ static trn_status check_history(trn_tensor *x, const trn_tensor *y)
         return TRN_OK;
     if (x->storage->refs > 1 && c->capture != NULL)
         TRN_TRY(trn__flights_finish(c)); /* steps in flight hold it, too */
-    if (x->storage->refs >
-            1 + x->storage->saved + trn__inner_views(c, x->storage) ||
+    if (x->storage->refs > 1 + x->storage->saved + trn__unseen_shares(c, x) ||
         is_saved(x))
         return trn__fail(c, TRN_ERR_STATE,
                          "assign: %s shares memory with other tensors while "
