@@ -13,8 +13,6 @@
 
 #include "bench/bench.h"
 
-extern const bench_family bench_capture;
-
 enum { WORDS = 97, CONTEXT = 16, WIDTH = 24, HIDDEN = 512, BATCH = 128 };
 enum { ROWS = 2048, COLUMNS = 1536, N_CALLS = 1000 };
 

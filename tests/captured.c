@@ -130,8 +130,11 @@ captured_net captured_build(trn_context *c, int samples, int batch)
 trn_tensor *captured_loss(captured_net *m)
 {
     trn_batch b;
-    if (!trn_data_next(m->data, &b) && !trn_data_next(m->data, &b))
-        return NULL; /* twice: the first call may be the end of a pass */
+    int more = trn_data_next(m->data, &b);
+    if (!more) /* the end of a pass; then the next one begins */
+        more = trn_data_next(m->data, &b);
+    if (!more)
+        return NULL;
     return trn_cross_entropy(trn_nn_forward(m->net, b.inputs), b.targets, NULL);
 }
 

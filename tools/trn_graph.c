@@ -11,8 +11,6 @@
 
 #include "tools/tool.h"
 
-int trn_graph_main(int argc, char **argv);
-
 enum { WORDS = 11, WIDTH = 3, CONTEXT = 4, HIDDEN = 8, BATCH = 6 };
 
 static void put(void *user, const char *text)

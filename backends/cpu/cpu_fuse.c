@@ -245,7 +245,7 @@ static void make_pieces(const trn_device *dev, trn_program *p, int32_t head,
         place_piece(p, first + i, piece, &taken);
         choose_streams(p, first, pieces, i);
     }
-    const int64_t grain = TRN__CPU_CHEAP / cost;
+    const int64_t grain = TRN__CPU_CHEAP / trn__i64_max(1, cost);
     first->grain = trn__i64_max(TRN__CPU_DEAR, grain - grain % TRN__CPU_CHUNK);
 }
 

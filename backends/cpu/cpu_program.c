@@ -70,7 +70,7 @@ static void span_of(trn__cpu_value *v)
     v->low = v->high = 0;
     if (trn__cpu_numel(a) == 0)
         return;
-    int64_t low = a->offset, high = a->offset;
+    int64_t low = a->offset, high = low;
     for (uint32_t d = 0; d < a->rank; d++) {
         const int64_t reach = (a->shape[d] - 1) * a->stride[d];
         if (reach < 0)

@@ -41,6 +41,7 @@ static trn_status push(trn__walk *w, trn__record *r)
     void *list = w->records;
     TRN_TRY(make_room(w, &list, w->n_records, &w->room, sizeof(void *)));
     w->records = list;
+    TRN_ASSERT(w->records != NULL);
     r->walk = w->number;
     trn__record_ref(r);
     w->records[w->n_records++] = r;

@@ -117,7 +117,7 @@ static trn_status take_table(trn_context *c, const char *path,
  * code has run, and nobody knows what it left behind. */
 static const trn__plugin *load(trn_context *c, const char *path)
 {
-    trn_backend table;
+    trn_backend table = {.size = 0};
     trn_plugin_fn entry = NULL;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {

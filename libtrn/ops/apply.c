@@ -129,6 +129,7 @@ static bool compute(trn__call *k, const trn__op_info *info,
 static trn_status check_memory(const trn__call *k, const trn__op_info *info)
 {
     for (int i = 0; i < k->n_in; i++) {
+        TRN_ASSERT(k->in[i] != NULL);
         const trn__storage *s = k->in[i]->storage;
         if (s != NULL && s->buffer == NULL && s->bytes > 0)
             return trn__fail(k->c, TRN_ERR_STALE,

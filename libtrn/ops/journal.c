@@ -74,15 +74,14 @@ trn_status trn__journal_bytes(trn_context *c, trn__journal *j, trn__storage *s)
 {
     saved_bytes *b = trn__alloc(c, sizeof *b);
     void *bytes = trn__alloc(c, (size_t)s->bytes);
-    trn_status status = TRN_OK;
     if (b == NULL || bytes == NULL)
-        status = trn__fail_memory(c, "a write in a step", s->bytes);
+        trn__fail_memory(c, "a write in a step", s->bytes);
     else
-        status = trn__storage_read(s, 0, bytes, s->bytes);
-    if (status != TRN_OK) {
+        trn__storage_read(s, 0, bytes, s->bytes);
+    if (b == NULL || bytes == NULL || c->status != TRN_OK) {
         trn__free(c, b);
         trn__free(c, bytes);
-        return status;
+        return c->status;
     }
     *b = (saved_bytes){.next = j->bytes, .storage = s, .bytes = bytes};
     trn__storage_ref(s);

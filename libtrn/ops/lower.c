@@ -167,10 +167,11 @@ static trn_status expand(lowering *l, const trn_graph *g, int32_t q,
     TRN_TRY(trn__body_trace(c, g, q, &body));
     size_t bytes = (size_t)(body->n_values + 1) * sizeof(int32_t);
     int32_t *number = trn__alloc(c, bytes);
-    if (number == NULL)
-        trn__fail_memory(c, "a decomposition", bytes);
-    else
-        add_body(l, n, body, outer, number);
+    if (number == NULL) {
+        trn__graph_free(body);
+        return trn__fail_memory(c, "a decomposition", bytes);
+    }
+    add_body(l, n, body, outer, number);
     for (int i = 0; i < n->n_out && c->status == TRN_OK; i++) {
         int32_t value = body->outputs[i].value;
         outer[n->out[i]] = plain_value(l, body, value, number[value]);
@@ -220,7 +221,7 @@ trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g)
     int32_t *number = trn__alloc(c, bytes);
     if (number == NULL)
         trn__fail_memory(c, "compile", bytes);
-    if (c->status == TRN_OK)
+    else if (c->status == TRN_OK)
         lower_all(&l, number);
     trn__free(c, number);
     if (c->status == TRN_OK)

@@ -220,7 +220,7 @@ trn_status trn__plan_finish(trn_context *c, trn__plan *plan, uint64_t ticket,
 trn_status trn__plan_run(trn_context *c, trn__plan *plan,
                          trn_buffer *const *outputs, trn_outcome *outcome)
 {
-    uint64_t ticket;
+    uint64_t ticket = 0;
     TRN_TRY(trn__plan_start(c, plan, outputs, &ticket));
     return trn__plan_finish(c, plan, ticket, outcome);
 }

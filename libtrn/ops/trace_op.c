@@ -183,6 +183,7 @@ static void note_writes(trn__capture *p, trn__call *k, const trn__op_info *info,
 /* What the user made of a prepared result in an earlier step is over. */
 static void refresh(trn_tensor *t)
 {
+    TRN_ASSERT(t != NULL);
     trn_tensor *grad = t->grad;
     t->requires_grad = false;
     t->grad = NULL;

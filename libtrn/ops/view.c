@@ -209,7 +209,7 @@ trn_tensor *trn_permute(trn_tensor *x, const int *perm)
 
 trn_tensor *trn_transpose(trn_tensor *x, int axis0, int axis1)
 {
-    int perm[TRN_MAX_RANK];
+    int perm[TRN_MAX_RANK] = {0};
     trn__call k = trn__call_of(TRN_OP_permute, x, NULL, NULL, 0);
     if (trn__check_inputs(&k) != TRN_OK)
         return NULL;
