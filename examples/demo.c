@@ -21,7 +21,6 @@
 #define WIDTH 24
 #define HIDDEN 512
 #define BATCH 128
-#define SAMPLE 480
 #define PROMPT "You may copy and" /* CONTEXT characters */
 
 static const char *const train_files[] = {
@@ -40,6 +39,7 @@ typedef struct settings {
     trn_dtype dtype;
     int64_t steps, schedule, warmup;
     double learning_rate, dropout;
+    int64_t sample, held_out; /* characters to write, to be judged on */
     uint64_t seed;
 } settings;
 
@@ -165,11 +165,13 @@ static double unigram_loss(const trn_text *train, const trn_text *test)
     return loss / (double)n_test;
 }
 
-static double held_out_loss(model *m)
+static double held_out_loss(model *m, int64_t n_most)
 {
     trn_batch b;
     trn_loader_options order = TRN_LOADER_INIT;
     order.shuffle = false;
+    if (n_most < trn_text_length(m->held_out) - CONTEXT)
+        order.count = n_most;
     trn_loader *data = trn_data_text(m->c, m->held_out, CONTEXT, 1024, &order);
     double sum = 0;
     int64_t n = 0;
@@ -211,7 +213,7 @@ static int choose(const double *p, int v, double u)
     return v - 1;
 }
 
-static void write_sample(model *m)
+static void write_sample(model *m, int64_t n)
 {
     trn_context *c = m->c;
     int v = trn_text_vocabulary(m->text);
@@ -222,7 +224,7 @@ static void write_sample(model *m)
     printf("%s", PROMPT);
     trn_generator *dice = trn_generator_new(c, 0xd1ce);
     trn_nn_train(m->net, false);
-    for (int i = 0; i < SAMPLE && trn_errcode(c) == TRN_OK; i++) {
+    for (int64_t i = 0; i < n && trn_errcode(c) == TRN_OK; i++) {
         trn_step_begin(c);
         trn_tensor *x =
             trn_tensor_from(c, TRN_I32, 2, (int64_t[]){1, CONTEXT}, window);
@@ -244,12 +246,12 @@ static void write_sample(model *m)
     trn_nn_train(m->net, true);
 }
 
-static void report(model *m)
+static void report(model *m, const settings *s)
 {
     double unigram = unigram_loss(m->text, m->held_out);
-    double loss = held_out_loss(m);
+    double loss = held_out_loss(m, s->held_out);
     printf("\nA sample:\n\n");
-    write_sample(m);
+    write_sample(m, s->sample);
     if (trn_errcode(m->c) != TRN_OK)
         return;
     printf("\nheld-out loss   %.4f nats per character (MPL-2.0, Artistic)\n"
@@ -271,6 +273,8 @@ static const char usage[] =
     "  --warmup N          steps until the learning rate has risen (100)\n"
     "  --learning-rate X   (0.002)\n"
     "  --dropout P         (0.1)\n"
+    "  --sample N          characters of the sample (480)\n"
+    "  --held-out N        characters to be judged on, at most (all)\n"
     "  --seed N            (0)\n";
 
 static int64_t whole_number(const char *text, int *bad)
@@ -311,6 +315,10 @@ static int parse(int argc, char **argv, settings *s)
             s->learning_rate = real_number(value, &bad);
         else if (strcmp(name, "--dropout") == 0)
             s->dropout = real_number(value, &bad);
+        else if (strcmp(name, "--sample") == 0)
+            s->sample = whole_number(value, &bad);
+        else if (strcmp(name, "--held-out") == 0)
+            s->held_out = whole_number(value, &bad);
         else if (strcmp(name, "--seed") == 0)
             s->seed = (uint64_t)whole_number(value, &bad);
         else
@@ -328,6 +336,8 @@ int main(int argc, char **argv)
         .warmup = 100,
         .learning_rate = 0.002,
         .dropout = 0.1,
+        .sample = 480,
+        .held_out = 1000000000,
     };
     if (!parse(argc, argv, &s)) {
         fputs(usage, stderr);
@@ -349,7 +359,7 @@ int main(int argc, char **argv)
         train(&m, &s);
     }
     if (trn_errcode(m.c) == TRN_OK)
-        report(&m);
+        report(&m, &s);
     if (trn_errcode(m.c) != TRN_OK)
         fprintf(stderr, "demo: %s\n", trn_errmsg(m.c));
     return trn_close(m.c) == TRN_OK ? 0 : 1;

@@ -13,7 +13,7 @@ for source in examples/*.c; do
     name=$(basename "$source" .c)
     [ -x "$1/$name" ] || continue
     case $name in
-    demo) arguments='--steps 5' ;;
+    demo) arguments='--steps 2 --sample 3 --held-out 300' ;;
     mlp*) continue ;; # wants files
     *) arguments= ;;
     esac

@@ -93,6 +93,83 @@ static void a_schedule_of_another_context_is_refused(void **state)
     harness_close(d);
 }
 
+/* One target outside of [0, 5) in the middle of a pass. */
+static void a_bad_label_changes_nothing(void **state)
+{
+    (void)state;
+    enum { N = 24, B = 4, IN = 3, C = 5 };
+    float x[N * IN];
+    int32_t y[N];
+    uint64_t seed = 3;
+    for (int i = 0; i < N * IN; i++)
+        x[i] = (float)harness_uniform(&seed, -1, 1);
+    for (int i = 0; i < N; i++)
+        y[i] = i == 14 ? 17 : i % C; /* in batch 3 */
+    for (int way = 0; way < N_WAYS; way++) {
+        trn_context *c = captured_open(way, NULL);
+        trn_loader_options order = TRN_LOADER_INIT;
+        order.shuffle = false;
+        trn_loader *data = trn_data_tensors(
+            c, trn_tensor_from(c, TRN_F32, 2, (int64_t[]){N, IN}, x),
+            trn_tensor_from(c, TRN_I32, 1, (int64_t[]){N}, y), B, &order);
+        trn_module *m = trn_nn_sequential(c, trn_nn_linear(c, IN, 8),
+                                          trn_nn_dropout(c, 0.3),
+                                          trn_nn_linear(c, 8, C), NULL);
+        trn_optim *o = trn_optim_adamw(m, NULL);
+        trn_optim_set_schedule(o, trn_schedule_cosine(c, 9, 0.1));
+        trn_batch b;
+        char before[65], after[65];
+        float moments[2][8 * IN];
+        double rate = 0;
+        while (trn_data_next(data, &b)) {
+            if (b.index == 3) {
+                trn_sync(c);
+                trn_digest(m, before);
+                rate = trn_optim_learning_rate(o);
+                trn_tensor_read(trn_optim_state(o, 0, "m"), moments[0],
+                                sizeof moments[0]);
+            }
+            trn_step_begin(c);
+            trn_backward(trn_cross_entropy(trn_nn_forward(m, b.inputs),
+                                           b.targets, NULL));
+            trn_optim_step(o);
+            trn_step_end(c);
+            if (b.index == 3)
+                trn_sync(c);
+        }
+        harness_error(c, TRN_ERR_INDEX, "index 17 at position 2");
+        assert_int_equal(trn_step_index(c), 3);
+        assert_int_equal(trn_optim_steps(o), 3);
+        assert_true(trn_optim_learning_rate(o) == rate);
+        trn_digest(m, after);
+        assert_string_equal(before, after);
+        trn_tensor_read(trn_optim_state(o, 0, "m"), moments[1],
+                        sizeof moments[1]);
+        assert_memory_equal(moments[0], moments[1], sizeof moments[0]);
+        assert_int_equal(trn_data_next(data, &b), 1);
+        assert_int_equal(b.index, 3); /* the same batch again */
+        captured_close(c);
+    }
+}
+
+/* The batch of a step that could not begin is handed out again. */
+static void a_batch_is_not_lost_when_its_step_cannot_begin(void **state)
+{
+    trn_context *c = *state;
+    trn_tensor *x = trn_full(c, TRN_F32, 1, (int64_t[]){6}, 1);
+    trn_loader *data = trn_data_tensors(c, x, x, 2, NULL);
+    trn_batch b;
+    assert_int_equal(trn_data_next(data, &b), 1);
+    trn_memory_trim(c);
+    harness_fail_after(0);
+    trn_status status = trn_step_begin(c);
+    harness_fail_after(-1);
+    assert_int_equal(status, TRN_ERR_NOMEM);
+    trn_clear(c);
+    assert_int_equal(trn_data_next(data, &b), 1);
+    assert_int_equal(b.index, 0);
+}
+
 static void an_integer_scalar_wraps(void **state)
 {
     trn_context *c = *state;
@@ -123,6 +200,8 @@ int main(void)
         TRN_TEST(an_optimizer_made_in_a_step_works_in_the_next),
         TRN_TEST(host_arithmetic_keeps_its_bits_in_any_rounding_mode),
         TRN_TEST(a_schedule_of_another_context_is_refused),
+        TRN_TEST(a_bad_label_changes_nothing),
+        TRN_TEST(a_batch_is_not_lost_when_its_step_cannot_begin),
         TRN_TEST(an_integer_scalar_wraps),
         TRN_TEST(null_results_are_survived),
     };

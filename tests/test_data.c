@@ -400,7 +400,9 @@ static void a_thousand_batches_take_no_memory(void **state)
     assert_int_equal(trn_memory(c, &after), TRN_OK);
     assert_int_equal(after.bytes_in_use, before.bytes_in_use);
     assert_int_equal(after.blocks_in_use, before.blocks_in_use);
+#ifndef TRN_CHECK /* which gives every block back at once */
     assert_int_equal(after.blocks_asked, before.blocks_asked);
+#endif
     assert_int_equal(after.bytes_peak, before.bytes_peak);
 }
 

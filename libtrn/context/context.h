@@ -134,9 +134,10 @@ void trn__disown(trn__owned *object);
 
 void trn__counter_add(trn_context *c, trn__counter *counter);
 void trn__counter_remove(trn__counter *counter);
-void trn__counters_begin(trn_context *c);    /* all but the held ones */
-void trn__counters_commit(trn_context *c);   /* all */
-void trn__counters_rollback(trn_context *c); /* all */
+void trn__counters_begin(trn_context *c);         /* all but the held ones */
+void trn__counters_commit(trn_context *c);        /* all */
+void trn__counters_rollback(trn_context *c);      /* all */
+void trn__counters_rollback_held(trn_context *c); /* those only */
 
 /* Environment, read at trn_open only, in one file: value or NULL. */
 const char *trn__env(const char *name);

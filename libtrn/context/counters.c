@@ -53,6 +53,15 @@ void trn__counters_commit(trn_context *c)
         k->committed = k->value;
 }
 
+void trn__counters_rollback_held(trn_context *c)
+{
+    trn__counter *head = &c->counters;
+    for (trn__counter *k = head->next; k != head; k = k->next) {
+        if (k->held)
+            k->value = k->committed;
+    }
+}
+
 void trn__counters_rollback(trn_context *c)
 {
     trn__counter *head = &c->counters;

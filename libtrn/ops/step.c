@@ -286,13 +286,8 @@ static void leave_step(trn_context *c, trn__journal *journal)
     c->tensors->scope = &c->tensors->base;
 }
 
-trn_status trn_step_begin(trn_context *c)
+static trn_status begin_step(trn_context *c)
 {
-    TRN_TRY(trn__pending(c));
-    if (c->tensors->in_step)
-        return trn__fail(c, TRN_ERR_STATE,
-                         "trn_step_begin: a step is open; expected "
-                         "trn_step_end() first");
     TRN_TRY(trn__capture_flush(c));
     trn__journal *journal = trn__journal_new(c);
     if (journal == NULL)
@@ -308,6 +303,18 @@ trn_status trn_step_begin(trn_context *c)
     trn__counters_begin(c);
     if (trn__capture_begin(c) != TRN_OK)
         leave_step(c, journal);
+    return c->status;
+}
+
+trn_status trn_step_begin(trn_context *c)
+{
+    TRN_TRY(trn__pending(c));
+    if (c->tensors->in_step)
+        return trn__fail(c, TRN_ERR_STATE,
+                         "trn_step_begin: a step is open; expected "
+                         "trn_step_end() first");
+    if (begin_step(c) != TRN_OK)
+        trn__counters_rollback_held(c); /* its batch comes again */
     return c->status;
 }
 
