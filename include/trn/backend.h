@@ -241,7 +241,7 @@ struct trn_backend {
     /* EAGER */
     int32_t (*run_op)(trn_device *device, const trn_op_call *call);
 
-    /* GRAPH: all five */
+    /* GRAPH: all but poll */
     /* the graph is valid during the call only */
     int32_t (*compile)(trn_device *device, const trn_graph *graph,
                        trn_program **program);
@@ -254,7 +254,8 @@ struct trn_backend {
     /* blocks until that execution is done; an execution behind a failed one
      * does not run and fails with TRN_ERR_CANCELLED */
     int32_t (*wait)(trn_device *device, uint64_t ticket, trn_outcome *outcome);
-    /* has it been done?  1, 0 */
+    /* OPTIONAL, here for the order of fields: has it been done?  1, 0.  The
+     * core waits and does not ask. */
     int32_t (*poll)(trn_device *device, uint64_t ticket);
     void (*release)(trn_device *device, trn_program *program);
 

@@ -54,7 +54,6 @@ static const char *missing_entry(const trn_backend *t, const char **why)
         ENTRY(compile, TRN_CAP_GRAPH),
         ENTRY(execute, TRN_CAP_GRAPH),
         ENTRY(wait, TRN_CAP_GRAPH),
-        ENTRY(poll, TRN_CAP_GRAPH),
         ENTRY(release, TRN_CAP_GRAPH),
 #undef ENTRY
     };
