@@ -352,6 +352,7 @@ static trn_graph *division(bool update_first)
         t = add_update(g, TRN_OP_assign, 2, s, 1);
     const int32_t q = add_op(g, TRN_OP_div, 2, in, &y);
     g->nodes[g->info.n_nodes - 1].group = 0;
+    g->nodes[g->info.n_nodes - 1].checks = 1;
     const int32_t r = add_op(g, TRN_OP_neg, 1, &q, &y);
     g->nodes[g->info.n_nodes - 1].group = 0;
     if (!update_first)

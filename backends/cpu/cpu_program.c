@@ -258,6 +258,7 @@ static int32_t read_node(reading *r, int32_t i)
     memcpy(s->scalar, node.scalar, sizeof s->scalar);
     s->draw = node.draw;
     s->group = node.group;
+    s->checks = node.checks != 0;
     if (node.attrs != NULL && node.attrs_size > 0) {
         s->attrs = memcpy(r->attrs, node.attrs, node.attrs_size);
         s->attrs_size = node.attrs_size;

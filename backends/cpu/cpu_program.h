@@ -57,6 +57,7 @@ typedef struct trn__cpu_step {
     int32_t draw, group;
     const void *attrs;
     uint32_t attrs_size;
+    bool checks;       /* looks at values, which may be wrong */
     bool writes_input; /* overwrites memory that an input brought */
     int32_t head;      /* first step of its fused group, or itself */
     int32_t span;      /* of a head: steps in the group */

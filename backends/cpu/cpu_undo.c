@@ -10,33 +10,11 @@
 
 #include <string.h>
 
-/* Does the op look at values, which may be wrong? */
-static bool may_fail(const trn_program *p, const trn__cpu_step *s)
-{
-    switch (s->op) {
-    case TRN_OP_check_finite:
-    case TRN_OP_embedding:
-    case TRN_OP_embedding_grad:
-    case TRN_OP_gather:
-    case TRN_OP_scatter_add:
-    case TRN_OP_cross_entropy:
-    case TRN_OP_cross_entropy_grad:
-        return true;
-    case TRN_OP_div: {
-        uint32_t dtype = p->values[s->out[0]].arg.dtype;
-        return dtype != TRN_F32 && dtype != TRN_F64 && dtype != TRN_BF16 &&
-               dtype != TRN_F16;
-    }
-    default:
-        return false;
-    }
-}
-
 static int32_t last_check(const trn_program *p)
 {
     int32_t last = -1;
     for (int32_t i = 0; i < p->n_steps; i++) {
-        if (may_fail(p, &p->steps[i]))
+        if (p->steps[i].checks)
             last = i;
     }
     return last;

@@ -191,9 +191,3 @@ trn_tensor *trn__apply1(uint32_t op, trn_tensor *x)
     trn__call k = trn__call_of(op, x, NULL, NULL, 0);
     return trn__apply(&k);
 }
-
-trn_tensor *trn__apply2(uint32_t op, trn_tensor *x, trn_tensor *y)
-{
-    trn__call k = trn__call_of(op, x, y, NULL, 0);
-    return trn__apply(&k);
-}

@@ -70,9 +70,8 @@ trn__infer_fn trn__infer_unary, trn__infer_binary, trn__infer_compare,
  */
 trn_tensor *trn__apply(trn__call *k);
 
-/* A call of op on x (and y, z), without attributes. */
+/* A call of op on x, without attributes. */
 trn_tensor *trn__apply1(uint32_t op, trn_tensor *x);
-trn_tensor *trn__apply2(uint32_t op, trn_tensor *x, trn_tensor *y);
 
 /* Begins a call: attributes point at the caller's struct. */
 trn__call trn__call_of(uint32_t op, trn_tensor *x, trn_tensor *y,

@@ -141,11 +141,6 @@ trn__plan *trn__plan_of(trn_context *c, const trn_graph *raw)
     return plan;
 }
 
-static const trn_graph *plan_graph(const trn__plan *plan)
-{
-    return plan->graph;
-}
-
 /* Literals, for a device that takes them as scalars like any other. */
 static trn_status take_literals(trn_context *c, const trn_graph *g)
 {
@@ -163,7 +158,7 @@ trn_status trn__plan_start(trn_context *c, trn__plan *plan,
                            trn_buffer *const *outputs, uint64_t *ticket)
 {
     trn__capture *p = c->capture;
-    const trn_graph *g = plan_graph(plan);
+    const trn_graph *g = plan->graph;
     TRN_TRY(take_literals(c, g));
     size_t n = (size_t)(g->n_inputs + 1) * sizeof(trn_buffer *);
     trn_buffer **inputs = trn__alloc(c, n);
@@ -208,7 +203,7 @@ trn_status trn__plan_finish(trn_context *c, trn__plan *plan, uint64_t ticket,
         status = outcome->status;
     if (status == TRN_OK)
         return TRN_OK;
-    const trn_graph *g = plan_graph(plan);
+    const trn_graph *g = plan->graph;
     const char *name = "the step";
     if (outcome->node >= 0 && outcome->node < g->n_nodes) {
         const trn__graph_node *n = &g->nodes[outcome->node];

@@ -146,8 +146,6 @@ trn_tensor *trn__tensor_alias(trn_tensor *t);
 trn_tensor *trn__tensor_lazy(trn_context *c, const trn__desc *desc);
 /* Takes t out of its scope with that scope's reference; NULL is allowed. */
 trn_tensor *trn__detach_from_scope(trn_tensor *t);
-/* Gives a lazy tensor memory. */
-trn_status trn__tensor_fill_in(trn_tensor *t);
 /* A shape without data, in no scope; refs 1. */
 trn_tensor *trn__tensor_ghost(trn_context *c, const trn__desc *desc);
 /* References inside the library. */
