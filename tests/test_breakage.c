@@ -170,6 +170,30 @@ static void a_batch_is_not_lost_when_its_step_cannot_begin(void **state)
     assert_int_equal(b.index, 0);
 }
 
+/* reshape of a transposed tensor copies; the copy is nobody else's. */
+static void a_reshaped_copy_can_be_written(void **state)
+{
+    (void)state;
+    for (int way = 0; way < N_WAYS; way++) {
+        trn_context *c = captured_open(way, NULL);
+        float x[6] = {1, 2, 3, 4, 5, 6}, got[6];
+        trn_tensor *p = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){2, 3}, x);
+        trn_tensor *b = trn_tensor_from(c, TRN_F32, 1, (int64_t[]){6}, x);
+        trn_set_requires_grad(p, true);
+        for (int step = 0; step < 2; step++) { /* recorded, then matched */
+            trn_step_begin(c);
+            trn_tensor *y =
+                trn_reshape(trn_transpose(p, 0, 1), 1, (int64_t[]){6});
+            assert_int_equal(trn_assign(y, b), TRN_OK);
+            trn_keep(y);
+            assert_int_equal(trn_step_end(c), TRN_OK);
+            assert_int_equal(trn_tensor_read(y, got, sizeof got), TRN_OK);
+            assert_memory_equal(got, x, sizeof x);
+        }
+        captured_close(c);
+    }
+}
+
 static void an_integer_scalar_wraps(void **state)
 {
     trn_context *c = *state;
@@ -202,6 +226,7 @@ int main(void)
         TRN_TEST(a_schedule_of_another_context_is_refused),
         TRN_TEST(a_bad_label_changes_nothing),
         TRN_TEST(a_batch_is_not_lost_when_its_step_cannot_begin),
+        TRN_TEST(a_reshaped_copy_can_be_written),
         TRN_TEST(an_integer_scalar_wraps),
         TRN_TEST(null_results_are_survived),
     };

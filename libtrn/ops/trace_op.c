@@ -271,6 +271,7 @@ trn_tensor *trn__entry_handle(trn_context *c, int32_t i)
         trn__entry_take(p->trace, i, t);
     }
     refresh(e->handle);
+    e->handle->inner = is_inner(c);
     e->handle->traced_grad = e->needs_grad;
     e->handle->storage->version = 0;
     trn__give_storage(p, e->handle->storage, e->out, -1);

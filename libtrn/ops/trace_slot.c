@@ -234,7 +234,8 @@ static int32_t own_bases(const trn__capture *p, const trn_tensor *t)
     int32_t n = 0;
     for (; t->view != NULL; t = t->view->base, n++) {
         const trn_tensor *base = t->view->base;
-        if (base->refs != 1 + traced_refs(p, base))
+        bool prepared = base->owner != NULL && base->inner;
+        if (base->refs != 1 + prepared + traced_refs(p, base))
             break;
     }
     return n;
