@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "libtrn/context/context.h"
 
 static trn_context *open_on(const char *device, trn_exec exec)
 {
@@ -227,6 +228,37 @@ static void ops_outside_of_steps_do_not_pile_up(void **state)
     assert_int_equal(trn_close(c), TRN_OK);
 }
 
+static trn_buffer *no_alloc(trn_device *device, uint64_t bytes)
+{
+    (void)device;
+    (void)bytes;
+    return NULL;
+}
+
+/* Where a device has alloc_like, memory for tensors comes from nowhere else;
+ * the loop device looks at type and shape of each buffer that it is given. */
+static void a_device_is_told_for_what_tensor_memory_is(void **state)
+{
+    (void)state;
+    trn_context *c = way(1);
+    c->table.alloc = no_alloc;
+    trn_module *net = trn_nn_linear(c, 3, 2);
+    trn_optim *optim = trn_optim_adamw(net, NULL);
+    trn_tensor *x = trn_full(c, TRN_F32, 2, (int64_t[]){4, 3}, 0.5);
+    for (int i = 0; i < 3; i++) {
+        trn_step_begin(c);
+        trn_tensor *y = trn_keep(trn_nn_forward(net, x));
+        trn_tensor *first = trn_keep(trn_slice(y, 0, 0, 2, 1));
+        assert_true(trn_tensor_item(trn_sum(y, TRN_ALL_AXES, false)) != 0.0);
+        trn_backward(trn_mean(trn_mul(y, y), TRN_ALL_AXES, false));
+        trn_optim_step(optim);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        trn_tensor_release(first);
+        trn_tensor_release(y);
+    }
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +270,7 @@ int main(void)
         TRN_TEST(a_primitive_of_a_body_is_refused_like_any_other),
         TRN_TEST(a_failure_in_flight_is_told_before_later_ops),
         TRN_TEST(ops_outside_of_steps_do_not_pile_up),
+        TRN_TEST(a_device_is_told_for_what_tensor_memory_is),
     };
     return cmocka_run_group_tests_name("seam", tests, NULL, NULL);
 }

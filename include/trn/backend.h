@@ -267,6 +267,9 @@ struct trn_backend {
     /* memory that an execution takes beside its buffers, exactly; the plan
      * shows it.  NULL: the graph's arena_bytes */
     uint64_t (*program_bytes)(trn_device *device, trn_program *program);
+    /* memory for a contiguous tensor of this type and shape; NULL: alloc */
+    trn_buffer *(*alloc_like)(trn_device *device, const trn_arg *like,
+                              uint64_t bytes);
 };
 
 TRN_END_DECLS
