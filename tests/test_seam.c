@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "libtrn/context/context.h"
+#include "libtrn/graph/graph.h"
 
 static trn_context *open_on(const char *device, trn_exec exec)
 {
@@ -259,6 +259,32 @@ static void a_device_is_told_for_what_tensor_memory_is(void **state)
     assert_int_equal(trn_close(c), TRN_OK);
 }
 
+/* An old device that takes no notice of what it could not be given. */
+static int32_t careless_compile(trn_device *device, const trn_graph *g,
+                                trn_program **program)
+{
+    static const int32_t list[9];
+    trn_graph_node out = {.size = offsetof(trn_graph_node, ins)};
+    trn_graph_node node = {.op = TRN_OP_neg, .n_in = 9, .ins = list};
+    (void)device;
+    node.outs = node.scalars = list;
+    assert_false(trn__graph_give_node(g->c, &node, &out));
+    *program = NULL;
+    return TRN_OK;
+}
+
+static void a_graph_that_a_device_could_not_read_is_not_run(void **state)
+{
+    (void)state;
+    trn_context *c = way(0);
+    c->table.compile = careless_compile;
+    trn_step_begin(c);
+    assert_non_null(trn_keep(trn_full(c, TRN_F32, 0, NULL, 1.0)));
+    assert_int_equal(trn_step_end(c), TRN_ERR_UNSUPPORTED);
+    harness_error(c, TRN_ERR_UNSUPPORTED, "neg: a node with 9 inputs");
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +296,7 @@ int main(void)
         TRN_TEST(a_primitive_of_a_body_is_refused_like_any_other),
         TRN_TEST(a_failure_in_flight_is_told_before_later_ops),
         TRN_TEST(ops_outside_of_steps_do_not_pile_up),
+        TRN_TEST(a_graph_that_a_device_could_not_read_is_not_run),
         TRN_TEST(a_device_is_told_for_what_tensor_memory_is),
     };
     return cmocka_run_group_tests_name("seam", tests, NULL, NULL);
