@@ -258,13 +258,29 @@ static void too_small_answers_are_refused_and_not_written(void **state)
     trn_memory_info m = TRN_MEMORY_INFO_INIT;
     trn_capture_info i = TRN_CAPTURE_INFO_INIT;
     m.size -= 1;
-    i.size -= 1;
+    i.size = (uint32_t)TRN__SIZE_WITH(trn_capture_info, plan_bytes) - 1;
     m.bytes_peak = i.traces = 99;
     assert_int_equal(trn_memory(c, &m), TRN_ERR_ARG);
     assert_int_equal(trn_memory(c, NULL), TRN_ERR_ARG);
     assert_int_equal(trn_capture(c, &i), TRN_ERR_ARG);
     assert_int_equal(trn_capture(c, NULL), TRN_ERR_ARG);
     assert_true(m.bytes_peak == 99 && i.traces == 99);
+}
+
+static void answers_fill_what_an_older_caller_has(void **state)
+{
+    trn_context *c = *state;
+    trn_capture_info i = TRN_CAPTURE_INFO_INIT;
+    assert_true(trn_tensor_item(harness_vector(c, 1, 1.0)) == 1.0);
+    i.size = (uint32_t)TRN__SIZE_WITH(trn_capture_info, plan_bytes);
+    i.traces = i.bytes_to_host = i.bytes_to_device = 99;
+    assert_int_equal(trn_capture(c, &i), TRN_OK);
+    assert_true(i.traces == 0);
+    assert_true(i.bytes_to_host == 99 && i.bytes_to_device == 99);
+    i.size = sizeof i;
+    assert_int_equal(trn_capture(c, &i), TRN_OK);
+    assert_true(i.bytes_to_host > 0 && i.bytes_to_host != 99);
+    assert_true(i.bytes_to_device > 0 && i.bytes_to_device != 99);
 }
 
 /* ---- devices ---- */
@@ -351,6 +367,7 @@ int main(void)
         TRN_TEST(newer_options_of_cross_entropy_are_accepted),
         TRN_TEST(newer_options_of_loaders_are_accepted),
         TRN_TEST(answers_leave_the_tail_and_the_size_of_a_newer_caller),
+        TRN_TEST(answers_fill_what_an_older_caller_has),
         TRN_TEST(too_small_answers_are_refused_and_not_written),
         TRN_TEST(reference_op_takes_the_calls_of_newer_devices),
         TRN_TEST(devices_execute_for_newer_hosts),

@@ -97,6 +97,7 @@ struct trn_context {
     bool refuse_early_read;
     bool allow_fallback;
     uint64_t plan_limit;
+    uint64_t bytes_to_host, bytes_to_device; /* through read and write */
 };
 
 /* Makes the error pending, unless one is, and returns the pending one.  The

@@ -406,11 +406,14 @@ trn_status trn_capture(const trn_context *c, trn_capture_info *out)
 {
     if (c == NULL)
         return TRN_ERR_NOMEM;
-    static const trn_capture_info none;
+    trn_capture_info info = TRN_CAPTURE_INFO_INIT;
     if (!trn__struct_holds(TRN__SIZED_trn_capture_info, out))
         return TRN_ERR_ARG;
-    trn__struct_give(TRN__SIZED_trn_capture_info, out,
-                     c->capture == NULL ? &none : &c->capture->info);
+    if (c->capture != NULL)
+        info = c->capture->info;
+    info.bytes_to_host = c->bytes_to_host;
+    info.bytes_to_device = c->bytes_to_device;
+    trn__struct_give(TRN__SIZED_trn_capture_info, out, &info);
     return TRN_OK;
 }
 
