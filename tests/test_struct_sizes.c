@@ -81,6 +81,18 @@ static void newer_options_of_open_are_accepted_with_their_hooks(void **state)
     assert_int_equal(trn_close(c), TRN_OK);
 }
 
+static void options_of_an_older_caller_have_no_device_options(void **state)
+{
+    (void)state;
+    static char text[] = "not an option";
+    trn_options o = TRN_OPTIONS_INIT;
+    trn_context *c;
+    o.device_options = text;
+    o.size = (uint32_t)TRN__SIZE_WITH(trn_options, plan_limit);
+    assert_int_equal(trn_open(&c, &o), TRN_OK);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
 static void *no_alloc(void *user, size_t bytes)
 {
     (void)bytes;
@@ -358,6 +370,7 @@ int main(void)
         TRN_TEST(nothing_given_leaves_the_defaults),
         TRN_TEST(what_is_too_small_changes_nothing),
         TRN_TEST(newer_options_of_open_are_accepted_with_their_hooks),
+        TRN_TEST(options_of_an_older_caller_have_no_device_options),
         TRN_TEST(hooks_of_newer_options_are_called),
         TRN_TEST(too_small_options_of_open_are_refused_and_not_used),
         TRN_TEST(newer_options_of_optimizers_are_accepted),

@@ -194,7 +194,8 @@ typedef struct trn_host_services {
                          void *arg);
     int32_t (*n_threads)(void *host);
     void (*log)(void *host, uint32_t level, const char *text);
-    /* a device option by name ("cpu_isa"), NULL if not set */
+    /* an option by name, NULL if not set: "cpu_isa", and what the program has
+     * set for devices (trn_options.device_options) */
     const char *(*option)(void *host, const char *name);
     /* leaves `message` as the context's error, returns `status` */
     int32_t (*fail)(void *host, int32_t status, const char *message);
