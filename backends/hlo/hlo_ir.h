@@ -175,6 +175,8 @@ static inline int32_t trn__hlo_operand(const trn__hlo_module *m,
 const char *trn__hlo_op_text(uint32_t op);
 const char *trn__hlo_type_text(uint32_t type);
 uint32_t trn__hlo_type_bytes(uint32_t type); /* 0: no such type */
+bool trn__hlo_is_float(uint32_t type);
+bool trn__hlo_is_signed(uint32_t type);
 
 /*
  * Checks a finished module as XLA's verifier would, and against the profile:

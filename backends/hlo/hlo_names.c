@@ -145,3 +145,14 @@ const char *trn__hlo_shape_text(const trn__hlo_shape *shape, bool layout,
     add_char(text, size, &n, '}');
     return text;
 }
+
+bool trn__hlo_is_float(uint32_t type)
+{
+    return type == TRN__HLO_F16 || type == TRN__HLO_BF16 ||
+           type == TRN__HLO_F32 || type == TRN__HLO_F64;
+}
+
+bool trn__hlo_is_signed(uint32_t type)
+{
+    return type == TRN__HLO_S32 || type == TRN__HLO_S64;
+}

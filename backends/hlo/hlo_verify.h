@@ -41,7 +41,6 @@ trn__hlo_rule_fn trn__hlo_rule_convert, trn__hlo_rule_select,
 bool trn__hlo_bad(const trn__hlo_check *c, const char *format, ...)
     TRN_PRINTF(2, 3);
 
-bool trn__hlo_is_float(uint32_t type);
 bool trn__hlo_is_integer(uint32_t type);
 bool trn__hlo_same_dims(const trn__hlo_shape *a, const trn__hlo_shape *b);
 bool trn__hlo_same_shape(const trn__hlo_shape *a, const trn__hlo_shape *b);

@@ -7,12 +7,6 @@
 
 #include "backends/hlo/hlo_verify.h"
 
-bool trn__hlo_is_float(uint32_t type)
-{
-    return type == TRN__HLO_F16 || type == TRN__HLO_BF16 ||
-           type == TRN__HLO_F32 || type == TRN__HLO_F64;
-}
-
 bool trn__hlo_is_integer(uint32_t type)
 {
     return type != TRN__HLO_PRED && trn__hlo_type_bytes(type) > 0 &&
