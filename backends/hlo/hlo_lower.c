@@ -132,11 +132,24 @@ int32_t trn__hlo_new_param(trn__hlo_lowering *l, uint32_t source, int32_t index,
     return inst;
 }
 
+/* No tensor of a type that the profile lacks should have come so far. */
+static void refuse_type(trn__hlo_lowering *l, int32_t input, uint32_t dtype)
+{
+    char message[128];
+    snprintf(message, sizeof message,
+             "hlo: input %d of the step is %s, which profile %s does not store",
+             (int)input, trn__hlo_type_text(trn__hlo_type_of(dtype)),
+             l->profile->name);
+    trn__hlo_fail(&l->m, TRN_ERR_UNSUPPORTED, message);
+}
+
 static void lower_inputs(trn__hlo_lowering *l)
 {
     for (int32_t i = 0; i < l->info.n_inputs; i++) {
         const int32_t v = l->host->graph_input(l->graph, i);
         const trn_arg arg = value_arg(l, v);
+        if (!(TRN_DTYPE_BIT(arg.dtype) & l->profile->stores))
+            refuse_type(l, i, arg.dtype);
         l->value[v] = trn__hlo_arg_numel(&arg) == 0
                           ? TRN__HLO_EMPTY
                           : trn__hlo_new_param(l, TRN__HLO_INPUT, i, arg.dtype,
