@@ -271,7 +271,7 @@ docs: test-build ## write the generated pages and the maps of the folders
 	$(Q)sh scripts/reference.sh >docs/reference.md.new
 	$(Q)mv docs/reference.md.new docs/reference.md
 	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so TRN_WRITE_DOCS=1 \
-	    $(B)/tests/test_op_devices >/dev/null
+	    $(B)/tests/test_placement >/dev/null
 	$(Q)perl scripts/maps.pl write
 docs-complete: ## every row is documented, reference and maps are current
 	$(Q)sh scripts/docs_complete.sh
