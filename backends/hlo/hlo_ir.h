@@ -2,7 +2,7 @@
  *
  * A module on its way: a list of instructions, each of which uses earlier ones
  * only.  hlo_build.c makes them and infers their shapes, hlo_verify.c checks a
- * finished module on its own, hlo_encode.c and hlo_print.c write it.
+ * finished module on its own, hlo_encode.c and hlo_text.c write it.
  *
  * Semantics of the opcodes: "XLA operation semantics", openxla.org.
  */
@@ -30,7 +30,7 @@ typedef enum trn__hlo_type {
 #define X(name, number, text, bytes) TRN__HLO_##name = number,
     TRN__HLO_TYPE_LIST(X)
 #undef X
-    TRN__HLO_TUPLE = 13
+        TRN__HLO_TUPLE = 13
 } trn__hlo_type;
 
 /*
@@ -57,56 +57,56 @@ typedef enum trn__hlo_type {
  *                 helper; operands: into, indices, updates
  *   tuple         shape.type is TUPLE: the shapes of its operands
  */
-#define TRN__HLO_OP_LIST(X)                          \
-    X(PARAMETER, "parameter", 0)                     \
-    X(CONSTANT, "constant", 0)                       \
-    X(TUPLE_OF, "tuple", -1)                         \
-    X(COPY, "copy", 1)                               \
-    X(CONVERT, "convert", 1)                         \
-    X(RESHAPE, "reshape", 1)                         \
-    X(BROADCAST, "broadcast", 1)                     \
-    X(TRANSPOSE, "transpose", 1)                     \
-    X(SLICE, "slice", 1)                             \
-    X(CONCATENATE, "concatenate", -1)                \
-    X(PAD, "pad", 2)                                 \
-    X(IOTA, "iota", 0)                               \
-    X(SELECT, "select", 3)                           \
-    X(COMPARE, "compare", 2)                         \
-    X(ADD, "add", 2)                                 \
-    X(SUBTRACT, "subtract", 2)                       \
-    X(MULTIPLY, "multiply", 2)                       \
-    X(DIVIDE, "divide", 2)                           \
-    X(POWER, "power", 2)                             \
-    X(MAXIMUM, "maximum", 2)                         \
-    X(MINIMUM, "minimum", 2)                         \
-    X(AND, "and", 2)                                 \
-    X(OR, "or", 2)                                   \
-    X(XOR, "xor", 2)                                 \
-    X(NOT, "not", 1)                                 \
-    X(SHIFT_LEFT, "shift-left", 2)                   \
-    X(SHIFT_RIGHT, "shift-right-logical", 2)         \
-    X(ABS, "abs", 1)                                 \
-    X(NEGATE, "negate", 1)                           \
-    X(SIGN, "sign", 1)                               \
-    X(EXP, "exponential", 1)                         \
-    X(LOG, "log", 1)                                 \
-    X(SQRT, "sqrt", 1)                               \
-    X(SIN, "sine", 1)                                \
-    X(COS, "cosine", 1)                              \
-    X(TANH, "tanh", 1)                               \
-    X(FLOOR, "floor", 1)                             \
-    X(CEIL, "ceil", 1)                               \
-    X(ATAN2, "atan2", 2)                             \
-    X(REDUCE, "reduce", 2)                           \
-    X(DOT, "dot", 2)                                 \
-    X(GATHER, "gather", 2)                           \
+#define TRN__HLO_OP_LIST(X)                  \
+    X(PARAMETER, "parameter", 0)             \
+    X(CONSTANT, "constant", 0)               \
+    X(TUPLE_OF, "tuple", -1)                 \
+    X(COPY, "copy", 1)                       \
+    X(CONVERT, "convert", 1)                 \
+    X(RESHAPE, "reshape", 1)                 \
+    X(BROADCAST, "broadcast", 1)             \
+    X(TRANSPOSE, "transpose", 1)             \
+    X(SLICE, "slice", 1)                     \
+    X(CONCATENATE, "concatenate", -1)        \
+    X(PAD, "pad", 2)                         \
+    X(IOTA, "iota", 0)                       \
+    X(SELECT, "select", 3)                   \
+    X(COMPARE, "compare", 2)                 \
+    X(ADD, "add", 2)                         \
+    X(SUBTRACT, "subtract", 2)               \
+    X(MULTIPLY, "multiply", 2)               \
+    X(DIVIDE, "divide", 2)                   \
+    X(POWER, "power", 2)                     \
+    X(MAXIMUM, "maximum", 2)                 \
+    X(MINIMUM, "minimum", 2)                 \
+    X(AND, "and", 2)                         \
+    X(OR, "or", 2)                           \
+    X(XOR, "xor", 2)                         \
+    X(NOT, "not", 1)                         \
+    X(SHIFT_LEFT, "shift-left", 2)           \
+    X(SHIFT_RIGHT, "shift-right-logical", 2) \
+    X(ABS, "abs", 1)                         \
+    X(NEGATE, "negate", 1)                   \
+    X(SIGN, "sign", 1)                       \
+    X(EXP, "exponential", 1)                 \
+    X(LOG, "log", 1)                         \
+    X(SQRT, "sqrt", 1)                       \
+    X(SIN, "sine", 1)                        \
+    X(COS, "cosine", 1)                      \
+    X(TANH, "tanh", 1)                       \
+    X(FLOOR, "floor", 1)                     \
+    X(CEIL, "ceil", 1)                       \
+    X(ATAN2, "atan2", 2)                     \
+    X(REDUCE, "reduce", 2)                   \
+    X(DOT, "dot", 2)                         \
+    X(GATHER, "gather", 2)                   \
     X(SCATTER, "scatter", 3)
 
 typedef enum trn__hlo_op {
 #define X(name, text, operands) TRN__HLO_OP_##name,
     TRN__HLO_OP_LIST(X)
 #undef X
-    TRN__HLO_OP_LIMIT
+        TRN__HLO_OP_LIMIT
 } trn__hlo_op;
 
 /* compare: EQ NE LT LE GT GE, for numbers of the operands' type (floats: the
@@ -175,6 +175,8 @@ static inline int32_t trn__hlo_operand(const trn__hlo_module *m,
 const char *trn__hlo_op_text(uint32_t op);
 const char *trn__hlo_type_text(uint32_t type);
 uint32_t trn__hlo_type_bytes(uint32_t type); /* 0: no such type */
+bool trn__hlo_is_float(uint32_t type);
+bool trn__hlo_is_signed(uint32_t type);
 
 /*
  * Checks a finished module as XLA's verifier would, and against the profile:
@@ -187,7 +189,7 @@ bool trn__hlo_verify(const trn__hlo_module *m, const trn__hlo_profile *profile,
                      char *message, size_t size);
 
 /* The module as the bytes of an HloModuleProto, from host->alloc; NULL: out of
- * memory.  Equal modules give equal bytes. */
+ * memory, or a build without protobuf-c.  Equal modules give equal bytes. */
 void *trn__hlo_encode(const trn__hlo_module *m, size_t *n_bytes);
 
 /* The module as HLO text. */
