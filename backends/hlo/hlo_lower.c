@@ -205,7 +205,7 @@ static void lower_nodes(trn__hlo_lowering *l)
     }
 }
 
-void *trn__hlo_take(trn__hlo_lowering *l, size_t bytes)
+void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes)
 {
     void *memory = l->host->alloc(l->host->host, bytes);
     if (memory == NULL)
@@ -215,28 +215,18 @@ void *trn__hlo_take(trn__hlo_lowering *l, size_t bytes)
     return memory;
 }
 
-static int32_t param_of_input(const trn__hlo_program *p, int32_t input)
-{
-    for (int32_t i = 0; i < p->n_params; i++) {
-        if (p->params[i].source == TRN__HLO_INPUT &&
-            p->params[i].index == input)
-            return i;
-    }
-    return -1;
-}
-
 /* ---- the whole ---- */
 
 static void begin(trn__hlo_lowering *l)
 {
     l->draws = -1;
     l->info = (trn_graph_info){.size = (uint32_t)sizeof l->info};
-    l->program = trn__hlo_take(l, sizeof *l->program);
-    l->detail = trn__hlo_take(l, sizeof *l->detail);
+    l->program = trn__hlo_cleared(l, sizeof *l->program);
+    l->detail = trn__hlo_cleared(l, sizeof *l->detail);
     if (!l->host->graph_info(l->graph, &l->info))
         trn__hlo_fail(&l->m, TRN_ERR_INTERNAL, "hlo: not a graph");
     l->value =
-        trn__hlo_take(l, ((size_t)l->info.n_values + 1) * sizeof *l->value);
+        trn__hlo_cleared(l, ((size_t)l->info.n_values + 1) * sizeof *l->value);
     if (l->m.status != TRN_OK)
         return;
     l->program->detail = l->detail;
@@ -244,8 +234,8 @@ static void begin(trn__hlo_lowering *l)
     l->detail->wide = (l->profile->types >> TRN__HLO_S64) & 1u;
     for (int i = 0; i < TRN__HLO_N_VECTORS; i++)
         l->detail->vectors[i].inst = l->detail->vectors[i].param = -1;
-    l->program->results = trn__hlo_take(l, ((size_t)l->info.n_outputs + 1) *
-                                               sizeof *l->program->results);
+    l->program->results = trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) *
+                                                  sizeof *l->program->results);
 }
 
 /* A graph none of whose values has an element needs no device. */
@@ -265,7 +255,7 @@ static void lower_all(trn__hlo_lowering *l)
     trn__hlo_module_init(&l->m, l->host);
     begin(l);
     int32_t *roots =
-        trn__hlo_take(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
+        trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
     if (l->m.status == TRN_OK) {
         lower_inputs(l);
         lower_nodes(l);

@@ -7,11 +7,22 @@
 
 #include "backends/hlo/hlo_lower.h"
 
+/* The parameter that is this input of the graph. */
+static int32_t param_of_input(const trn__hlo_program *p, int32_t input)
+{
+    for (int32_t i = 0; i < p->n_params; i++) {
+        if (p->params[i].source == TRN__HLO_INPUT &&
+            p->params[i].index == input)
+            return i;
+    }
+    return -1;
+}
+
 /* For each instruction, is it an operand?  NULL: out of memory. */
 static bool *find_reads(trn__hlo_lowering *l)
 {
     const trn__hlo_module *m = &l->m;
-    bool *reads = trn__hlo_take(l, (size_t)m->n_insts + 1);
+    bool *reads = trn__hlo_cleared(l, (size_t)m->n_insts + 1);
     for (int32_t i = 0; reads != NULL && i < m->n_operands; i++)
         reads[m->operands[i]] = true;
     return reads;
