@@ -17,7 +17,7 @@ typedef struct bench_run {
     trn_context *c;
     bench_team *team; /* as many threads as c */
     bool json;
-    bool copy_open; /* the team has memory to copy */
+    bool copy_open;     /* the team has memory to copy */
     const char *device; /* device string; NULL: the library's default */
 } bench_run;
 

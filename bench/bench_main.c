@@ -11,18 +11,14 @@
 #include "bench/bench.h"
 
 static const bench_family *const families[] = {
-    &bench_peak,
-    &bench_overhead,
-    &bench_matmul,
-    &bench_capture,
-    &bench_step,
-    &bench_graph,
+    &bench_peak,    &bench_overhead, &bench_matmul,
+    &bench_capture, &bench_step,     &bench_graph,
 };
 enum { N_FAMILIES = (int)(sizeof families / sizeof families[0]) };
 
 typedef struct arguments {
     bool json, list, help;
-    int threads; /* 0: as the library chooses */
+    int threads;        /* 0: as the library chooses */
     const char *device; /* NULL: TRN_DEVICE, else the CPU */
     int n_cases;
     char **cases;
