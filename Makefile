@@ -61,8 +61,10 @@ checksum = $(shell printf '%s' $(call quote,$(1)) | cksum | cut -d' ' -f1)
 CC_ID := $(CC) $(shell $(CC) --version 2>&1 | head -n 1) \
          $(shell $(CC) -dumpmachine 2>/dev/null)
 
-# What the compiler finds of the optional libraries is asked once and kept.
-CONFIG := build/config-$(call checksum,$(CC_ID) $(SAN) $(CFLAGS) $(LDFLAGS)).mk
+# What the compiler finds of the optional libraries is asked once and kept, until
+# other questions are asked.
+CONFIG := build/config-$(call checksum,$(CC_ID) $(SAN) $(CFLAGS) $(LDFLAGS) \
+                         $(shell cksum <scripts/probe.sh)).mk
 PROBED := $(shell test -s $(CONFIG) || CC=$(call quote,$(CC)) \
     FLAGS=$(call quote,$(CFLAGS) $(LDFLAGS)) SAN=$(call quote,$(SAN)) \
     sh scripts/probe.sh $(CONFIG) >&2; test -s $(CONFIG) && echo yes)
@@ -100,7 +102,8 @@ RUN := $(if $(SAN)$(filter no,$(LINKS)),$(B),build)
 # ---- Sources ----------------------------------------------------------------
 
 LIB_SRC := $(sort $(wildcard libtrn/*/*.c kernels/*.c kernels/generic/*.c \
-                             backends/cpu/*.c backends/hlo/*.c))
+                             backends/cpu/*.c backends/hlo/*.c \
+                             backends/pjrt/*.c))
 LIB_SRC += $(if $(X86),$(sort $(wildcard kernels/avx2/*.c)))
 TOOL_SRC := $(sort $(wildcard tools/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*.c))

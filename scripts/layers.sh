@@ -52,6 +52,7 @@ ours() {
             before "$folder" "${other%%/*}"
             return
             ;;
+        backends/hlo/hlo.h) [ "$1" = libtrn/dispatch/hlo_bridge.c ] && return 0 ;;
         backends/*) [ "$1" = libtrn/dispatch/registry.c ] && return 0 ;;
         esac
         ;;
@@ -104,7 +105,8 @@ foreign() {
     backends/hlo/* | backends/trn3/sim/*)
         has protobuf-c/protobuf-c.h "$2"
         ;;
-    backends/pjrt/* | backends/trn3/*) has dlfcn.h "$2" ;;
+    backends/pjrt/*) has 'dlfcn.h pthread.h' "$2" ;;
+    backends/trn3/*) has dlfcn.h "$2" ;;
     backends/loop/*) has pthread.h "$2" ;;
     tools/*) has 'jansson.h json-c/json.h' "$2" ;;
     bench/*) has 'cblas.h pthread.h dlfcn.h' "$2" ;;
