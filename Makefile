@@ -34,7 +34,7 @@ SONAME := libtrn.so.$(MAJOR)
 
 # Targets that install or read and must not look for a compiler first.  Those
 # that build go on in a second make, which finds what was installed.
-SETUP := demo test check deps deps-demo deps-test deps-check
+SETUP := demo test test-xla check deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
          docs-complete cases-complete self-test valgrind tsan
 GOALS := $(or $(MAKECMDGOALS),all)
@@ -121,7 +121,7 @@ CHOSEN := $(if $(T),$(sort $(wildcard $(T:%=tests/test_%.c))),$(TEST_SRC))
 # Tests that build something themselves; sanitizers would find nothing in them.
 CHOSEN_SH := $(if $(SAN),,$(sort $(wildcard $(if $(T),$(T:%=tests/%_test.sh),\
                                                     tests/*_test.sh))))
-$(foreach t,$(T),$(if $(wildcard tests/test_$(t).c tests/$(t)_test.sh),,\
+$(foreach t,$(T),$(if $(wildcard tests/test_$(t).c tests/xla/test_$(t).c tests/$(t)_test.sh),,\
     $(error T: there is no tests/test_$(t).c)))
 PROGRAMS := $(if $(TOOL_SRC),$(B)/trn) $(EXAMPLES)
 LIBRARIES := $(B)/libtrn.a $(B)/libtrn.so $(B)/trn-loop.so
@@ -185,9 +185,9 @@ $(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	$(if $(SAN)$(filter no,$(LINKS)),,$(if $(filter %/random-long %/bench-trn,$@),\
 	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
-include scripts/plugins.mk scripts/hlo.mk
+include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
-  $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)))
+  $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC) $(XLA_SRC)))
 
 # ---- Running ----------------------------------------------------------------
 
@@ -271,7 +271,7 @@ docs: test-build ## write the generated pages and the maps of the folders
 	$(Q)sh scripts/reference.sh >docs/reference.md.new
 	$(Q)mv docs/reference.md.new docs/reference.md
 	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so TRN_WRITE_DOCS=1 \
-	    $(B)/tests/test_op_devices >/dev/null
+	    $(B)/tests/test_placement >/dev/null
 	$(Q)perl scripts/maps.pl write
 docs-complete: ## every row is documented, reference and maps are current
 	$(Q)sh scripts/docs_complete.sh
@@ -285,9 +285,9 @@ self-test: ## every check finds the fault it is for
 
 # ---- Set-up -----------------------------------------------------------------
 
-.PHONY: deps deps-demo deps-test deps-check install clean help
+.PHONY: deps deps-demo deps-test deps-xla deps-check install clean help
 deps: deps-check ## install what is missing for all targets (Debian, Ubuntu)
-deps-demo deps-test deps-check: deps-%:
+deps-demo deps-test deps-xla deps-check: deps-%:
 	$(Q)CC='$(CC)' sh scripts/deps.sh $*
 
 install: all ## headers, libraries, trn, pkg-config file; DESTDIR=, PREFIX=
@@ -301,4 +301,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n '/^#   /s/^#   /  /p' Makefile
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / \
-	    { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+	    { printf "  %-16s %s\n", $$1, $$2 }' Makefile scripts/xla.mk

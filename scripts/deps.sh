@@ -3,7 +3,7 @@
 #
 # Installs what a target needs and the machine lacks (Debian, Ubuntu).
 #
-# Usage: CC=... deps.sh demo | test | check
+# Usage: CC=... deps.sh demo | test | xla | check
 # Without apt or the right to use it, prints what to install and goes on as
 # long as there is a compiler: every library is optional in the build.
 set -u
@@ -15,12 +15,18 @@ command -v "${compiler%% *}" >/dev/null 2>&1 || want="gcc libc6-dev $want"
 case $level in
 demo) ;;
 test) want="$want libcmocka-dev libmpfr-dev libjansson-dev libopenblas-dev" ;;
+xla)
+    want="$want libcmocka-dev libmpfr-dev libjansson-dev libopenblas-dev"
+    # Only what xla_plugin.sh would miss.
+    [ -n "${TRN_PJRT_PLUGIN:-}" ] ||
+        python3 -m pip --version >/dev/null 2>&1 || want="$want python3-pip"
+    ;;
 check)
     want="$want libcmocka-dev libmpfr-dev libjansson-dev libopenblas-dev
         g++ clang clang-format clang-tidy cppcheck valgrind libomp-dev"
     ;;
 *)
-    echo "deps.sh: unknown level '$level'; expected demo, test or check" >&2
+    echo "deps.sh: unknown level '$level'; expected demo, test, xla or check" >&2
     exit 2
     ;;
 esac
