@@ -44,7 +44,7 @@ int64_t trn__hlo_arg_numel(const trn_arg *arg)
     return n;
 }
 
-static trn_arg value_arg(const trn__hlo_lowering *l, int32_t value)
+trn_arg trn__hlo_value_arg(const trn__hlo_lowering *l, int32_t value)
 {
     trn_graph_value v = {.size = (uint32_t)sizeof v};
     l->host->graph_value(l->graph, value, &v);
@@ -58,12 +58,12 @@ int32_t trn__hlo_in(const trn__hlo_lowering *l, int k)
 
 trn_arg trn__hlo_in_arg(const trn__hlo_lowering *l, int k)
 {
-    return value_arg(l, l->node.in[k]);
+    return trn__hlo_value_arg(l, l->node.in[k]);
 }
 
 trn_arg trn__hlo_out_arg(const trn__hlo_lowering *l)
 {
-    return value_arg(l, l->node.out[0]);
+    return trn__hlo_value_arg(l, l->node.out[0]);
 }
 
 trn__hlo_shape trn__hlo_out_shape(const trn__hlo_lowering *l)
@@ -89,16 +89,6 @@ int32_t trn__hlo_zeros(trn__hlo_lowering *l)
 {
     const trn__hlo_shape s = trn__hlo_out_shape(l);
     return trn__hlo_splat(&l->m, trn__hlo_number(&l->m, s.type, 0.0), &s);
-}
-
-void *trn__hlo_zeroed(trn__hlo_lowering *l, size_t bytes)
-{
-    void *memory = l->host->alloc(l->host->host, bytes);
-    if (memory == NULL)
-        trn__hlo_fail(&l->m, TRN_ERR_NOMEM, "hlo: no memory for the module");
-    else
-        memset(memory, 0, bytes);
-    return memory;
 }
 
 void *trn__hlo_grow(trn__hlo_lowering *l, void *list, int32_t used,
@@ -157,7 +147,7 @@ static void lower_inputs(trn__hlo_lowering *l)
 {
     for (int32_t i = 0; i < l->info.n_inputs; i++) {
         const int32_t v = l->host->graph_input(l->graph, i);
-        const trn_arg arg = value_arg(l, v);
+        const trn_arg arg = trn__hlo_value_arg(l, v);
         if (!(TRN_DTYPE_BIT(arg.dtype) & l->profile->stores))
             refuse_type(l, i, arg.dtype);
         l->value[v] = trn__hlo_arg_numel(&arg) == 0
@@ -215,61 +205,14 @@ static void lower_nodes(trn__hlo_lowering *l)
     }
 }
 
-/* ---- results ---- */
-
-static bool is_among(int32_t n, const int32_t *list, int32_t x)
+void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes)
 {
-    for (int32_t i = 0; i < n; i++) {
-        if (list[i] == x)
-            return true;
-    }
-    return false;
-}
-
-/* One more result of the root, an instruction of its own. */
-static void add_result(trn__hlo_lowering *l, int32_t *roots, int32_t inst,
-                       int32_t index, uint32_t dtype, int32_t param)
-{
-    trn__hlo_module *m = &l->m;
-    trn__hlo_program *p = l->program;
-    if (inst >= 0 && (m->insts[inst].op == TRN__HLO_OP_PARAMETER ||
-                      is_among(p->n_results, roots, inst)))
-        inst = trn__hlo_unary(m, TRN__HLO_OP_COPY, inst);
-    if (inst < 0)
-        return;
-    const trn__hlo_shape *s = &m->insts[inst].shape;
-    trn__hlo_result *r = &p->results[p->n_results];
-    memset(r, 0, sizeof *r);
-    r->dtype = dtype;
-    r->rank = s->rank;
-    memcpy(r->shape, s->dims, s->rank * sizeof s->dims[0]);
-    r->bytes = (uint64_t)trn__hlo_numel(s) * trn__hlo_type_bytes(s->type);
-    r->index = index;
-    r->alias = param;
-    if (param >= 0) {
-        p->params[param].alias = p->n_results;
-        trn__hlo_add_alias(m, p->n_results, param);
-    }
-    roots[p->n_results++] = inst;
-}
-
-static void lower_outputs(trn__hlo_lowering *l, int32_t *roots)
-{
-    trn__hlo_finish_states(l);
-    for (int32_t i = 0; i < l->info.n_outputs; i++) {
-        trn_graph_output o = {.size = (uint32_t)sizeof o};
-        l->host->graph_output(l->graph, i, &o);
-        if (l->value[o.value] != TRN__HLO_EMPTY)
-            add_result(l, roots, l->value[o.value], i,
-                       value_arg(l, o.value).dtype,
-                       trn__hlo_state_param(l, o.alias));
-    }
-    if (l->good >= 0) {
-        l->program->check = l->program->n_results;
-        add_result(l, roots, l->vector, -1,
-                   l->detail->wide ? (uint32_t)TRN_I64 : (uint32_t)TRN_I32, -1);
-    }
-    trn__hlo_tuple(&l->m, l->program->n_results, roots);
+    void *memory = l->host->alloc(l->host->host, bytes);
+    if (memory == NULL)
+        trn__hlo_fail(&l->m, TRN_ERR_NOMEM, "hlo: no memory for the module");
+    else
+        memset(memory, 0, bytes);
+    return memory;
 }
 
 /* ---- the whole ---- */
@@ -278,14 +221,14 @@ static void begin(trn__hlo_lowering *l)
 {
     l->draws = l->vector = l->good = -1;
     l->info = (trn_graph_info){.size = (uint32_t)sizeof l->info};
-    l->program = trn__hlo_zeroed(l, sizeof *l->program);
-    l->detail = trn__hlo_zeroed(l, sizeof *l->detail);
+    l->program = trn__hlo_cleared(l, sizeof *l->program);
+    l->detail = trn__hlo_cleared(l, sizeof *l->detail);
     if (!l->host->graph_info(l->graph, &l->info))
         trn__hlo_fail(&l->m, TRN_ERR_INTERNAL, "hlo: not a graph");
     const size_t n_values = (size_t)l->info.n_values + 1;
-    l->value = trn__hlo_zeroed(l, n_values * sizeof *l->value);
-    l->replaces = trn__hlo_zeroed(l, n_values * sizeof *l->replaces);
-    l->guarded = trn__hlo_zeroed(l, n_values * sizeof *l->guarded);
+    l->value = trn__hlo_cleared(l, n_values * sizeof *l->value);
+    l->replaces = trn__hlo_cleared(l, n_values * sizeof *l->replaces);
+    l->guarded = trn__hlo_cleared(l, n_values * sizeof *l->guarded);
     if (l->m.status != TRN_OK)
         return;
     l->program->detail = l->detail;
@@ -293,8 +236,8 @@ static void begin(trn__hlo_lowering *l)
     l->detail->wide = (l->profile->types >> TRN__HLO_S64) & 1u;
     for (int i = 0; i < TRN__HLO_N_VECTORS; i++)
         l->detail->vectors[i].inst = l->detail->vectors[i].param = -1;
-    l->program->results = trn__hlo_zeroed(l, ((size_t)l->info.n_outputs + 1) *
-                                                 sizeof *l->program->results);
+    l->program->results = trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) *
+                                                  sizeof *l->program->results);
 }
 
 /* A graph none of whose values has an element needs no device. */
@@ -314,14 +257,14 @@ static void lower_all(trn__hlo_lowering *l)
     trn__hlo_module_init(&l->m, l->host);
     begin(l);
     int32_t *roots =
-        trn__hlo_zeroed(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
+        trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
     if (l->m.status == TRN_OK) {
         lower_inputs(l);
         trn__hlo_find_states(l);
         lower_nodes(l);
     }
     if (l->m.status == TRN_OK)
-        lower_outputs(l, roots);
+        trn__hlo_lower_outputs(l, roots);
     l->host->dealloc(l->host->host, roots);
     verify(l);
 }

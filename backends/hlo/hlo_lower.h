@@ -143,11 +143,16 @@ int32_t trn__hlo_new_state(trn__hlo_lowering *l, int32_t now);
 /* After all nodes: states as results, the vector of checks and `good`. */
 void trn__hlo_finish_states(trn__hlo_lowering *l);
 
+/* hlo_lower_outputs.c: the root.  roots: room for all results */
+void trn__hlo_lower_outputs(trn__hlo_lowering *l, int32_t *roots);
+
+/* Type and shape of a value of the graph. */
+trn_arg trn__hlo_value_arg(const trn__hlo_lowering *l, int32_t value);
+/* Cleared memory of host->alloc's; NULL after a failure. */
+void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes);
 /* A new parameter of the module, and its entry in the program's table. */
 int32_t trn__hlo_new_param(trn__hlo_lowering *l, uint32_t source, int32_t index,
                            uint32_t dtype, uint32_t rank, const int64_t *shape);
-/* Zeros from host->alloc; NULL after a failure. */
-void *trn__hlo_zeroed(trn__hlo_lowering *l, size_t bytes);
 /* Grows a list of host->alloc's; NULL after a failure. */
 void *trn__hlo_grow(trn__hlo_lowering *l, void *list, int32_t used,
                     int32_t *room, size_t size);

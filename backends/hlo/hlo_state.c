@@ -80,7 +80,7 @@ int32_t trn__hlo_new_state(trn__hlo_lowering *l, int32_t now)
 static bool *find_reads(trn__hlo_lowering *l)
 {
     const trn__hlo_module *m = &l->m;
-    bool *reads = trn__hlo_zeroed(l, (size_t)m->n_insts + 1);
+    bool *reads = trn__hlo_cleared(l, (size_t)m->n_insts + 1);
     for (int32_t i = 0; reads != NULL && i < m->n_operands; i++)
         reads[m->operands[i]] = true;
     return reads;

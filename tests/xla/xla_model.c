@@ -8,7 +8,7 @@
 #include "tests/xla/xla_model.h"
 
 enum { WINDOW = 8, WIDTH = 6, HIDDEN = 48, BATCH = 32, SAMPLES = 512 };
-enum { PIXELS = 36, CLASSES = 10 };
+enum { PIXELS = 36, CLASSES = 10, MOST_ELEMENTS = 24 * 24 };
 
 const char *const xla_model_names[XLA_MODEL_KINDS] = {
     [XLA_CHARACTERS] = "characters",
@@ -118,22 +118,65 @@ void xla_model_build(xla_model *m, trn_context *c, xla_model_kind kind,
     harness_ok(c);
 }
 
-static trn_tensor *loss_of(xla_model *m, const trn_batch *b)
-{
-    trn_tensor *y = trn_nn_forward(m->net, b->inputs);
-    if (m->kind != XLA_REGRESSION)
-        return trn_cross_entropy(y, b->targets, NULL);
-    trn_tensor *d = trn_sub(y, b->targets);
-    return trn_mean(trn_mul(d, d), TRN_ALL_AXES, false);
-}
-
-double xla_model_step(xla_model *m)
+trn_batch xla_model_batch(xla_model *m)
 {
     trn_batch b;
     if (!trn_data_next(m->data, &b)) /* the end of a pass */
         trn_data_next(m->data, &b);
+    harness_ok(m->c);
+    return b;
+}
+
+static trn_tensor *loss_of(xla_model *m, trn_tensor *x, trn_tensor *target)
+{
+    trn_tensor *y = trn_nn_forward(m->net, x);
+    if (m->kind != XLA_REGRESSION)
+        return trn_cross_entropy(y, target, NULL);
+    trn_tensor *d = trn_sub(y, target);
+    return trn_mean(trn_mul(d, d), TRN_ALL_AXES, false);
+}
+
+/* Adds the absolute values of a gradient, over n, to sums of its elements. */
+static void add_absolute(trn_tensor *g, double *sums, int64_t n)
+{
+    void *bytes = harness_bytes_of(g, NULL);
+    for (int64_t i = 0; i < trn_tensor_numel(g); i++)
+        sums[i] +=
+            fabs((double)dtype_get(trn_tensor_dtype(g), bytes, i)) / (double)n;
+    free(bytes);
+}
+
+static void add_sample(xla_model *m, const trn_batch *b, int64_t i,
+                       double (*sums)[MOST_ELEMENTS])
+{
     trn_step_begin(m->c);
-    trn_backward(loss_of(m, &b));
+    trn_backward(loss_of(m, trn_slice(b->inputs, 0, i, i + 1, 1),
+                         trn_slice(b->targets, 0, i, i + 1, 1)));
+    trn_step_end(m->c);
+    for (int64_t k = 0; k < trn_nn_parameter_count(m->net); k++)
+        add_absolute(trn_grad_of(trn_nn_parameter_at(m->net, k)), sums[k],
+                     b->size);
+    trn_optim_zero_grad(m->optim);
+    harness_ok(m->c);
+}
+
+void xla_model_absolute(xla_model *m, const trn_batch *b, double *sums)
+{
+    static double each[XLA_MODEL_MOST][MOST_ELEMENTS];
+    memset(each, 0, sizeof each);
+    for (int64_t i = 0; i < b->size; i++)
+        add_sample(m, b, i, each);
+    for (int64_t k = 0; k < trn_nn_parameter_count(m->net); k++) {
+        sums[k] = 0;
+        for (int64_t i = 0; i < MOST_ELEMENTS; i++)
+            sums[k] = fmax(sums[k], each[k][i]);
+    }
+}
+
+double xla_model_step(xla_model *m, const trn_batch *b)
+{
+    trn_step_begin(m->c);
+    trn_backward(loss_of(m, b->inputs, b->targets));
     if (m->kind == XLA_CHARACTERS)
         trn_optim_clip_norm(m->optim, 1.0);
     trn_optim_step(m->optim);
