@@ -199,7 +199,7 @@ static void lower_nodes(trn__hlo_lowering *l)
         l->node = (trn_graph_node){.size = (uint32_t)sizeof l->node};
         l->host->graph_node(l->graph, i, &l->node);
         l->node_number = i;
-        l->value[l->node.out[0]] = lower_node(l);
+        l->value[l->node.out[0]] = trn__hlo_new_state(l, lower_node(l));
         for (int32_t k = first; k < l->m.n_insts; k++)
             l->m.insts[k].node = i;
     }
@@ -219,14 +219,16 @@ void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes)
 
 static void begin(trn__hlo_lowering *l)
 {
-    l->draws = -1;
+    l->draws = l->vector = l->good = -1;
     l->info = (trn_graph_info){.size = (uint32_t)sizeof l->info};
     l->program = trn__hlo_cleared(l, sizeof *l->program);
     l->detail = trn__hlo_cleared(l, sizeof *l->detail);
     if (!l->host->graph_info(l->graph, &l->info))
         trn__hlo_fail(&l->m, TRN_ERR_INTERNAL, "hlo: not a graph");
-    l->value =
-        trn__hlo_cleared(l, ((size_t)l->info.n_values + 1) * sizeof *l->value);
+    const size_t n_values = (size_t)l->info.n_values + 1;
+    l->value = trn__hlo_cleared(l, n_values * sizeof *l->value);
+    l->replaces = trn__hlo_cleared(l, n_values * sizeof *l->replaces);
+    l->guarded = trn__hlo_cleared(l, n_values * sizeof *l->guarded);
     if (l->m.status != TRN_OK)
         return;
     l->program->detail = l->detail;
@@ -258,6 +260,7 @@ static void lower_all(trn__hlo_lowering *l)
         trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
     if (l->m.status == TRN_OK) {
         lower_inputs(l);
+        trn__hlo_find_states(l);
         lower_nodes(l);
     }
     if (l->m.status == TRN_OK)
@@ -274,6 +277,8 @@ static int32_t finish(trn__hlo_lowering *l)
         status = l->host->fail(l->host->host, status, l->m.message);
     trn__hlo_module_free(&l->m);
     l->host->dealloc(l->host->host, l->value);
+    l->host->dealloc(l->host->host, l->replaces);
+    l->host->dealloc(l->host->host, l->guarded);
     return status;
 }
 
