@@ -212,7 +212,7 @@ SEED ?= 0
 random: all $(B)/random-long ## N random programs and loops from SEED on; SEED=- goes on
 	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so $(B)/random-long $(N) $(SEED) $(B)
 
-bench-build: $(if $(BENCH_SRC),$(B)/bench-trn)
+bench-build: $(B)/bench-trn $(B)/tests/plugins/pjrt_timer.so
 bench: all bench-build ## build and run the benchmarks; ARGS="..." are passed on
 	$(Q)$(B)/bench-trn $(ARGS)
 
