@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pjrt device as far as no real plug-in is needed: what it refuses, each
- * with its reason; options as text and as bytes; a plug-in that never answers.
+ * with its reason; options as text and as bytes; a plug-in that never answers;
+ * who shares a client.
  */
+#include <pthread.h>
+
 #include "tests/pjrt_shim.h"
 
 /* Fails unless the device is refused so, twice: what was loaded the first time
@@ -183,6 +186,140 @@ static void a_plugin_that_hangs_meets_the_deadline(void **state)
     shim_is_empty("after a hang");
 }
 
+/* ---- clients ---- */
+
+static trn_context *open_fake(int device, const char *options)
+{
+    trn_context *c;
+    char name[4700];
+    snprintf(name, sizeof name, "%s:%d", shim_device(), device);
+    trn_options o = captured_options(LOOP, name);
+    o.device_options = options;
+    CHECK(trn_open(&c, &o) == TRN_OK, "%s\n", trn_errmsg(c));
+    return c;
+}
+
+static void check_clients(uint64_t made, uint64_t destroyed)
+{
+    assert_int_equal(shim.calls("PJRT_Client_Create"), made);
+    assert_int_equal(shim.calls("PJRT_Client_Destroy"), destroyed);
+}
+
+static void contexts_share_a_client(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    for (int first = 0; first < 2; first++) { /* that is closed first */
+        shim.fail_at(NULL, 0, 0);
+        trn_context *c[] = {open_fake(0, NULL), open_fake(1, "")};
+        assert_non_null(strstr(trn_device_description(c[1]), "device 1 of 2"));
+        check_clients(1, 0);
+        trn_close(c[first]);
+        check_clients(1, 0);
+        c[first] = open_fake(0, "pjrt_create_options="); /* no options, too */
+        check_clients(1, 0);
+        trn_close(c[first]);
+        trn_close(c[1 - first]);
+        check_clients(1, 1);
+        shim_is_empty("after both");
+    }
+    captured_close(open_fake(0, NULL)); /* all memory is back */
+    check_clients(2, 2);
+    assert_true(shim.mode(""));
+}
+
+static void other_options_give_another_client(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    trn_context *c[] = {
+        open_fake(0, "pjrt_create_options=a=1"),
+        open_fake(0, "pjrt_create_options=a=2"),
+        open_fake(1, "pjrt_create_options=a=1;pjrt_timeout=3"),
+        open_fake(1, NULL),
+    };
+    check_clients(3, 0);
+    trn_close(c[0]);
+    trn_close(c[1]);
+    check_clients(3, 1);
+    trn_close(c[2]);
+    check_clients(3, 2);
+    captured_close(c[3]);
+    check_clients(3, 3);
+    shim_is_empty("after other options");
+    assert_true(shim.mode(""));
+}
+
+static void a_client_that_is_there_is_shared_while_another_hangs(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    trn_context *a = open_fake(0, NULL), *b, *c;
+    trn_options o = captured_options(LOOP, shim_device());
+    o.device_options = "pjrt_create_options=a=1;pjrt_timeout=1";
+    assert_true(shim.mode("hang"));
+    assert_int_equal(trn_open(&c, &o), TRN_ERR_DEVICE);
+    harness_error(c, TRN_ERR_DEVICE, "no answer in time");
+    trn_close(c);
+    b = open_fake(1, "pjrt_timeout=1");
+    trn_close(a);
+    trn_close(b);
+    assert_true(shim.mode(""));
+    /* What was made too late has no real plug-in, so it was none. */
+    check_clients(2, 1);
+    assert_int_equal(trn_open(&c, &o), TRN_ERR_DEVICE);
+    harness_error(c, TRN_ERR_DEVICE, "no real plug-in");
+    captured_close(c);
+    shim_is_empty("after a hang beside a client");
+}
+
+enum { N_THREADS = 4, N_OPENS = 40 };
+
+static void *open_and_close(void *arg)
+{
+    const char *device = arg;
+    for (int i = 0; i < N_OPENS; i++) {
+        trn_context *c;
+        trn_options o = TRN_OPTIONS_INIT;
+        o.device = device;
+        o.device_options = i % 4 == 3 ? "pjrt_create_options=a=1" : NULL;
+        bool good = trn_open(&c, &o) == TRN_OK;
+        trn_close(c);
+        if (!good)
+            return NULL;
+    }
+    return arg;
+}
+
+static void threads_share_clients(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    pthread_t thread[N_THREADS];
+    char device[4600];
+    snprintf(device, sizeof device, "%s", shim_device());
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal(
+            pthread_create(&thread[i], NULL, open_and_close, device), 0);
+    for (int i = 0; i < N_THREADS; i++) {
+        void *good = NULL;
+        pthread_join(thread[i], &good);
+        assert_non_null(good);
+    }
+    uint64_t made = shim.calls("PJRT_Client_Create");
+    assert_true(made >= 2 && made <= N_THREADS * N_OPENS);
+    assert_int_equal(shim.calls("PJRT_Client_Destroy"), made);
+    shim_is_empty("after threads");
+    assert_true(shim.mode(""));
+}
+
 /* ---- options ---- */
 
 static void values_are_guessed_from_their_text(void **state)
@@ -342,6 +479,10 @@ int main(void)
         cmocka_unit_test(words_of_the_plugin_are_carried_on),
         cmocka_unit_test(codes_become_statuses),
         cmocka_unit_test(a_plugin_that_hangs_meets_the_deadline),
+        cmocka_unit_test(contexts_share_a_client),
+        cmocka_unit_test(other_options_give_another_client),
+        cmocka_unit_test(a_client_that_is_there_is_shared_while_another_hangs),
+        cmocka_unit_test(threads_share_clients),
         cmocka_unit_test(values_are_guessed_from_their_text),
         cmocka_unit_test(more_options_than_there_is_room_for_are_refused),
         cmocka_unit_test(options_have_these_bytes),

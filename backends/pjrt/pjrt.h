@@ -85,7 +85,7 @@ typedef struct trn__pjrt_flight {
 struct trn_device {
     const trn_host_services *host;
     const pjrt_calls *api;
-    pjrt_client *client;
+    pjrt_client *client; /* others may use it, too */
     pjrt_device *device;
     pjrt_device *execute_on; /* NULL: where compiled programs run anyway */
     const trn__hlo_profile *profile;
@@ -146,10 +146,14 @@ int32_t trn__pjrt_plugin_at(const char *path, trn__pjrt_plugin **plugin,
                             trn__pjrt_fault *fault);
 const pjrt_calls *trn__pjrt_calls_of(const trn__pjrt_plugin *plugin);
 int trn__pjrt_minor_of(const trn__pjrt_plugin *plugin);
-/* A client, made within so many seconds by a thread of its own. */
-int32_t trn__pjrt_client_new(trn__pjrt_plugin *plugin,
-                             const trn__pjrt_options *o, int seconds,
-                             pjrt_client **client, trn__pjrt_fault *fault);
+/* The client that others of this process have with the same text of options,
+ * or one that a thread of its own makes; within so many seconds. */
+int32_t trn__pjrt_client_open(trn__pjrt_plugin *plugin,
+                              const trn__pjrt_options *o, const char *text,
+                              int seconds, pjrt_client **client,
+                              trn__pjrt_fault *fault);
+/* Once for each open; the last one destroys it.  NULL is allowed. */
+void trn__pjrt_client_close(const pjrt_client *client);
 
 /* pjrt_transfer.c: all leave their fault in dev->fault */
 int32_t trn__pjrt_upload(trn_device *dev, const void *data, uint32_t dtype,
