@@ -200,9 +200,11 @@ int32_t trn__pjrt_execute(trn_device *dev, trn_program *p,
 
 /* pjrt_flight.c */
 int32_t trn__pjrt_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome);
-/* Room for one more, NULL: two are in flight.  Before: waits for one whose
- * check is not known yet. */
+/* Room for one more, NULL: two are in flight. */
 trn__pjrt_flight *trn__pjrt_next_flight(trn_device *dev);
+/* Has nothing before it failed?  Waits for those that have a check, or for all
+ * of them; false: it is cancelled. */
+bool trn__pjrt_may_launch(trn_device *dev, trn__pjrt_flight *f, bool all);
 /* Waits for all that is in flight with that program (NULL: any). */
 void trn__pjrt_drain(trn_device *dev, const trn_program *p);
 /* It did not run, for the fault in dev->fault. */

@@ -335,9 +335,10 @@ static void a_bad_index_stops_what_comes_behind_it(void **state)
     const int32_t bad[PICKS] = {0, 1, ROWS, 2}, good[PICKS] = {4, 0, 2, 0};
     trn_tensor_write(w.picks, bad, sizeof bad);
     step(&w, 4); /* a bad value that only the device sees */
-    uint64_t runs = shim.calls("PJRT_LoadedExecutable_Execute");
-    step(&w, 6); /* does not run */
-    assert_int_equal(shim.calls("PJRT_LoadedExecutable_Execute"), runs);
+    shim.fail_at(NULL, 0, 0);
+    step(&w, 6); /* does not run, though its scalar was on its way */
+    assert_int_equal(shim.calls("PJRT_LoadedExecutable_Execute"), 0);
+    assert_int_equal(shim.calls("PJRT_Client_BufferFromHostBuffer"), 1);
     trn_sync(w.c);
     harness_error(w.c, TRN_ERR_INDEX,
                   "embedding: index 5 at position 2; expected 0 to 4");
@@ -349,7 +350,16 @@ static void a_bad_index_stops_what_comes_behind_it(void **state)
     for (int k = 4; k < N_STEPS; k++)
         step(&w, k);
     assert_int_equal(read_states(&w, &after), TRN_OK);
+    /* A fault behind it is not what is told. */
+    trn_tensor_write(w.picks, bad, sizeof bad);
+    step(&w, 4);
+    shim.fail_at("PJRT_Client_BufferFromHostBuffer", 1, PJRT_NO_ROOM);
+    step(&w, 6);
+    trn_sync(w.c);
+    assert_int_equal(shim.failed(), 1);
+    harness_error(w.c, TRN_ERR_INDEX, "embedding: index 5 at position 2");
     captured_close(w.c);
+    shim_is_empty("after bad indices");
     story whole = run_with(NULL, 0);
     assert_memory_equal(whole.table, after.table, sizeof after.table);
     assert_memory_equal(whole.line, after.line, sizeof after.line);
