@@ -31,6 +31,13 @@ typedef struct trn__pjrt_option {
     bool truth;
 } trn__pjrt_option;
 
+/* The compiler's options as the bytes of a message. */
+typedef struct trn__pjrt_encoded {
+    char *bytes;
+    size_t n;
+    size_t ours, after; /* our own defaults begin, end there */
+} trn__pjrt_encoded;
+
 #define TRN__PJRT_MAX_OPTIONS 32
 
 typedef struct trn__pjrt_options {
@@ -89,8 +96,7 @@ struct trn_device {
     pjrt_device *device;
     pjrt_device *execute_on; /* NULL: where compiled programs run anyway */
     const trn__hlo_profile *profile;
-    char *compile_options;
-    size_t n_compile_options;
+    trn__pjrt_encoded compile_options;
     trn_buffer *buffers;
     trn_program *programs;
     trn__pjrt_flight flight[TRN__PJRT_FLIGHTS]; /* the older one first */
@@ -128,11 +134,14 @@ int32_t trn__pjrt_seconds(const char *text, const char *option, int standard,
                           int *out, trn__pjrt_fault *fault);
 
 /* pjrt_encode.c */
-/* The compiler's options as the bytes of a message.  platform: the plug-in's
- * name for it; portable: the program is to run on a device named later. */
+/* platform: the plug-in's name for it; portable: the program is to run on a
+ * device named later. */
 int32_t trn__pjrt_encode(const trn_host_services *host, const char *platform,
                          const trn__pjrt_options *o, bool portable,
-                         char **bytes, size_t *n_bytes, trn__pjrt_fault *fault);
+                         trn__pjrt_encoded *out, trn__pjrt_fault *fault);
+/* Takes the default out that the plug-in says, in these words, not to have;
+ * gives its name, NULL: they are not about one. */
+const char *trn__pjrt_drop_default(trn__pjrt_encoded *e, const char *words);
 /* Are these the bytes of options that a plug-in can take? */
 bool trn__pjrt_encoding_is_good(const char *bytes, size_t n_bytes);
 

@@ -160,9 +160,9 @@ static int32_t open_client(trn_device *dev, const request *r)
     if (status == TRN_OK)
         status = find_device(dev, r, &n);
     if (status == TRN_OK)
-        status = trn__pjrt_encode(
-            dev->host, platform, &r->compile, dev->execute_on != NULL,
-            &dev->compile_options, &dev->n_compile_options, &dev->fault);
+        status = trn__pjrt_encode(dev->host, platform, &r->compile,
+                                  dev->execute_on != NULL,
+                                  &dev->compile_options, &dev->fault);
     snprintf(dev->description, sizeof dev->description,
              "PJRT 0.%d, platform %s, device %zu of %zu",
              trn__pjrt_minor_of(plugin), platform, r->ordinal, n);
@@ -179,7 +179,7 @@ static void close_device(trn_device *dev)
     while (dev->buffers != NULL)
         trn__pjrt_free(dev, dev->buffers);
     trn__pjrt_client_close(dev->client);
-    host->dealloc(host->host, dev->compile_options);
+    host->dealloc(host->host, dev->compile_options.bytes);
     host->dealloc(host->host, dev);
 }
 
