@@ -96,8 +96,8 @@ static void put_option(writer *w, const trn__pjrt_option *o)
  * kernels of YNNPACK, products and reductions: they are much faster than XLA's
  * own, and with all of them some products of bf16 are left that nobody can run.
  * That a maximum over 4096 elements and more loses NaN there is known to
- * hlo_lower_sums.c.  Another
- * version may not have an option, and then not what it is against.
+ * hlo_lower_sums.c.  Another version may not have an option, and then not what
+ * it is against.
  */
 #define YNN "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 static const trn__pjrt_option cpu_defaults[] = {
