@@ -11,7 +11,7 @@ use warnings;
 # What a folder is, and where to read on; a subfolder has a line of its own.
 my %about = (
     'include' => 'Public headers, whose comments are the manual; `trn.h` pulls '
-        . 'in all but `trn/backend.h`. See the [reference](../docs/reference.md).',
+        . 'in all but those for devices. See the [reference](../docs/reference.md).',
     'include/trn' => '',
     'libtrn' => 'The core. Its folders stand in an order, and each may include '
         . 'only those before it: `context < tensor < graph < dispatch < ops < '

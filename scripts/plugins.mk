@@ -29,7 +29,7 @@ $(B)/frozen/trn/backend.h $(B)/frozen/trn/ops.def:
 	@cp $< $@
 $(B)/frozen/%.o: BASE := $(filter-out -I. -Iinclude,$(BASE)) -I$(B)/frozen
 $(B)/frozen/%.o: %.c $(B)/frozen/trn/backend.h $(B)/frozen/trn/ops.def
-	$(SAY) CC $< as it was frozen
+	$(SAY) CC frozen/$<
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c -o $@ $<
 $(B)/trn-loop-frozen.so: $(FROZEN_OBJ) $(B)/loop.list

@@ -58,12 +58,12 @@ trn_status trn__device_options_open(trn_context *c, const char *source,
     size_t marks = 1; /* as many as there may be options */
     for (size_t i = 0; i < n; i++)
         marks += text[i] == ';';
-    char *list =
-        trn__alloc_zeroed(c, n + 2 + marks); /* an empty name ends it */
+    /* An empty name ends the list; the marks stand behind it. */
+    char *list = trn__alloc_zeroed(c, n + 2 + marks);
     if (list == NULL)
         return trn__fail_memory(c, "trn_open: options of devices",
                                 n + 2 + marks);
-    memcpy(list, text, n);
+    memcpy(list, text, n + 1);
     c->device_options = list;
     c->options_asked = (bool *)(list + n + 2);
     for (char *at = list; at < list + n;) {
