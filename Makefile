@@ -198,7 +198,8 @@ demo-run: all
 
 test: deps-test ## set up, build, run the tests; T="name ..." for some
 	$(Q)$(MAKE) test-run
-test-build: all $(PLUGINS) $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS) $(B)/random-long)
+test-build: all $(PLUGINS) $(B)/trn-loop-frozen.so $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS) $(B)/random-long)
+test-build: $(if $(filter %/frozen_loop_test.sh,$(CHOSEN_SH)),$(FROZEN_TESTS))
 test-run: test-build
 	$(if $(CHOSEN)$(CHOSEN_SH),,$(error no tests/test_*.c$(if $(T), named $(T))))
 	@mkdir -p $(B)/tests

@@ -266,4 +266,5 @@ const trn_backend trn__pjrt_backend = {
     .describe = pjrt_describe,
     .program_bytes = trn__pjrt_program_bytes,
     .alloc_like = trn__pjrt_alloc_like,
+    .op_limit = TRN_OP_KNOWN,
 };
