@@ -317,6 +317,55 @@ static void many_shapes_keep_no_more_than_64_traces(void **state)
     captured_close(c);
 }
 
+/* ---- bytes ---- */
+
+/* Three steps; what went through the device's read and write. */
+static void copied(trn_context *c, trn_optim *optim, trn_module *net,
+                   trn_tensor *x, bool look, uint64_t bytes[2])
+{
+    trn_capture_info before = captured_info(c);
+    for (int step = 0; step < 3; step++) {
+        trn_step_begin(c);
+        trn_tensor *y = trn_nn_forward(net, x);
+        trn_backward(trn_mean(trn_mul(y, y), TRN_ALL_AXES, false));
+        trn_optim_step(optim);
+        trn_step_end(c);
+        if (look)
+            assert_true(trn_step_loss(c) > 0);
+    }
+    assert_int_equal(trn_sync(c), TRN_OK);
+    trn_capture_info after = captured_info(c);
+    bytes[0] = after.bytes_to_host - before.bytes_to_host;
+    bytes[1] = after.bytes_to_device - before.bytes_to_device;
+}
+
+static void parameters_are_never_copied_between_steps(void **state)
+{
+    (void)state;
+    for (int way = EAGER; way < N_WAYS; way++) {
+        uint64_t bytes[2];
+        float x[6] = {1, 2, 3, -1, -2, -3};
+        trn_context *c = captured_open(way, NULL);
+        trn_module *net = trn_nn_linear(c, 3, 5);
+        trn_optim *optim = trn_optim_adamw(net, NULL);
+        trn_capture_info i = captured_info(c);
+        trn_tensor *in = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){2, 3}, x);
+        assert_int_equal(captured_info(c).bytes_to_device - i.bytes_to_device,
+                         sizeof x);
+        copied(c, optim, net, in, false, bytes);
+        assert_int_equal(bytes[0], 0);
+        assert_int_equal(bytes[1], 0);
+        copied(c, optim, net, in, true, bytes);
+        assert_int_equal(bytes[0], 3 * 4); /* the losses */
+        assert_int_equal(bytes[1], 0);
+        i = captured_info(c);
+        assert_int_equal(trn_tensor_read(in, x, sizeof x), TRN_OK);
+        assert_int_equal(captured_info(c).bytes_to_host - i.bytes_to_host,
+                         sizeof x);
+        captured_close(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_reason_names_call_op_and_shapes),
         cmocka_unit_test(reason_of_another_op_names_both),
         cmocka_unit_test(a_tiny_bound_forgets_plans_and_compiles_them_again),
+        cmocka_unit_test(parameters_are_never_copied_between_steps),
         cmocka_unit_test(many_shapes_keep_no_more_than_64_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,6 +150,9 @@ accessors_refuse_wrong_numbers_and_fill_smaller_structs(void **state)
     assert_int_equal(node.in[1], -1);
     assert_int_equal(node.out[0], 4);
     assert_int_equal(node.size, sizeof node);
+    assert_int_equal(node.ins[0], 3);
+    assert_int_equal(node.outs[0], 4);
+    assert_int_equal(node.scalars[0], node.scalar[0]);
     trn_graph_info info = {.size = offsetof(trn_graph_info, n_inputs)};
     info.n_inputs = 77;
     assert_true(trn__graph_get_info(g, &info));
@@ -162,6 +165,42 @@ accessors_refuse_wrong_numbers_and_fill_smaller_structs(void **state)
     trn_graph_output output = {.size = sizeof output};
     assert_false(trn__graph_get_output(g, 1, &output));
     trn__graph_free(g);
+}
+
+/* No row has so many; the struct of a device counts, not its version. */
+static void lists_of_any_length_reach_devices_that_know_of_them(void **state)
+{
+    trn_context *c = *state;
+    int32_t list[9] = {8, 7, 6, 5, 4, 3, 2, 1, 0};
+    const uint32_t old = offsetof(trn_graph_node, ins);
+    for (int which = 0; which < 4; which++) {
+        trn_graph_node node = {
+            .op = TRN_OP_neg,
+            .n_in = which == 1 ? 9 : 8,
+            .n_out = which == 2 ? 5 : 4,
+            .n_scalars = which == 3 ? 9 : 8,
+            .ins = list,
+            .outs = list,
+            .scalars = list,
+        };
+        trn_graph_node out = {.size = sizeof out};
+        assert_true(trn__graph_give_node(c, &node, &out));
+        assert_int_equal(out.in[7], 1);
+        assert_int_equal(out.out[3], 5);
+        assert_int_equal(out.scalar[7], 1);
+        assert_ptr_equal(out.ins, list);
+        assert_ptr_equal(out.outs, list);
+        assert_ptr_equal(out.scalars, list);
+        harness_ok(c);
+        trn_graph_node small = {.size = old, .ins = list + 1};
+        assert_int_equal(trn__graph_give_node(c, &node, &small), which == 0);
+        assert_int_equal(small.size, old);
+        assert_ptr_equal(small.ins, list + 1);
+        if (which > 0)
+            harness_error(c, TRN_ERR_UNSUPPORTED,
+                          "device cpu is of an older version, which holds 8, "
+                          "4 and 8");
+    }
 }
 
 /* ---- cost ---- */
@@ -284,6 +323,7 @@ int main(void)
         TRN_TEST(print_names_attributes_and_types),
         TRN_TEST(dot_has_balanced_brackets_and_an_edge_for_each_input),
         TRN_TEST(accessors_refuse_wrong_numbers_and_fill_smaller_structs),
+        TRN_TEST(lists_of_any_length_reach_devices_that_know_of_them),
         TRN_TEST(flops_and_bytes_are_those_of_hand_counts),
         TRN_TEST(a_fused_group_reads_and_writes_once),
         TRN_TEST(equal_nodes_merge_and_random_ones_do_not),

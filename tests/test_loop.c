@@ -414,6 +414,50 @@ static void context_works_on_while_steps_are_in_flight(void **state)
     update_stop(&u);
 }
 
+/* Memory asked for by type and shape; NULL: it was not given. */
+static trn_buffer *like(loop_host *h, uint32_t dtype, int64_t n, uint64_t bytes)
+{
+    trn_arg arg = packed(dtype, 1, &n);
+    return loop_table->alloc_like(h->dev, &arg, bytes);
+}
+
+static void memory_for_a_tensor_holds_such_a_tensor_only(void **state)
+{
+    static fake_graph g;
+    loop_host h;
+    trn_program *p;
+    trn_outcome out;
+    trn_arg three = packed(TRN_F32, 1, (int64_t[]){3});
+    graph_begin(&g);
+    int32_t x = graph_input(&g, three);
+    graph_output(&g, graph_node(&g, TRN_OP_neg, x, -1, three, -1), -1);
+    loop_start(&h, *state, "");
+    assert_int_equal(loop_table->compile(h.dev, as_graph(&g), &p), TRN_OK);
+    trn_buffer *any = put(&h, NULL, 12), *result = like(&h, TRN_F32, 3, 12);
+    trn_buffer *buffers[] = {any, like(&h, TRN_F32, 3, 12),
+                             like(&h, TRN_I32, 3, 12),
+                             like(&h, TRN_F32, 4, 16)};
+    trn_execution e = {.size = sizeof e, .n_inputs = 1, .n_outputs = 1};
+    e.outputs = &result;
+    for (int i = 0; i < 4; i++) {
+        uint64_t ticket;
+        assert_non_null(buffers[i]);
+        e.inputs = &buffers[i];
+        int32_t status = loop_table->execute(h.dev, p, &e, &ticket);
+        assert_int_equal(status, i < 2 ? TRN_OK : TRN_ERR_ARG);
+        if (status == TRN_OK)
+            assert_int_equal(outcome_of(&h, ticket, &out), TRN_OK);
+        else
+            assert_non_null(strstr(h.message, "types and shapes of buffers"));
+    }
+    assert_null(like(&h, TRN_F32, 3, 16));
+    for (int i = 0; i < 4; i++)
+        loop_table->free(h.dev, buffers[i]);
+    loop_table->free(h.dev, result);
+    loop_table->release(h.dev, p);
+    loop_table->close(h.dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +470,7 @@ int main(void)
         TRN_TEST(graph_that_is_not_well_formed_is_refused),
         TRN_TEST(host_that_touches_a_handle_dies),
         TRN_TEST(blocks_keep_their_bytes_and_freed_ones_are_used_again),
+        TRN_TEST(memory_for_a_tensor_holds_such_a_tensor_only),
         TRN_TEST(context_works_on_while_steps_are_in_flight),
     };
     return cmocka_run_group_tests(tests, loop_load, NULL);

@@ -137,7 +137,7 @@ static void a_body_holds_primitives_only(void **state)
     trn__row_major(&out);
     assert_true(trn__graph_add_node(g, &n, 1, &out) >= 0);
     trn_graph *body;
-    assert_int_equal(trn__body_trace(c, g, 0, &body), TRN_OK);
+    assert_int_equal(trn__body_trace(c, g, 0, NULL, &body), TRN_OK);
     assert_int_equal(body->n_inputs, 1);
     assert_int_equal(body->n_outputs, 1);
     assert_true(body->n_nodes > 5);
@@ -150,6 +150,61 @@ static void a_body_holds_primitives_only(void **state)
     assert_int_equal(trn_close(c), TRN_OK);
 }
 
+/* ---- for another device than the context's ---- */
+
+static uint32_t never; /* this op is taken by nobody */
+
+static bool primitives_only(trn_device *device, const trn_op_call *call)
+{
+    ++*(int *)(void *)device; /* the device that was named */
+    return trn__ops[call->op].decompose == NULL && call->op != never;
+}
+
+static const trn_backend elsewhere = {
+    .size = sizeof elsewhere,
+    .name = "elsewhere",
+    .caps = TRN_CAP_GRAPH,
+    .supports = primitives_only,
+};
+
+static void a_graph_is_lowered_for_a_device_that_is_not_open(void **state)
+{
+    (void)state;
+    /* What the context's device lacks is no matter: only the other one is. */
+    static const char *const devices[] = {"cpu", "loop", "loop:lacks=sub"};
+    for (int i = 0; i < 3; i++) {
+        int asked = 0;
+        trn_options o = TRN_OPTIONS_INIT;
+        trn_context *c;
+        o.device = devices[i];
+        o.exec = TRN_EXEC_CAPTURED;
+        assert_int_equal(trn_open(&c, &o), TRN_OK);
+        trn_tensor *x = trn_full(c, TRN_F32, 2, (int64_t[]){3, 4}, 0.5);
+        trn_step_begin(c);
+        trn_keep(trn_softmax(trn_neg(x), 1));
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        assert_int_equal(trn_sync(c), TRN_OK);
+        trn_device *device = (trn_device *)(void *)&asked;
+        const trn_graph *raw = c->capture->first->graph;
+        trn_capture_info before = TRN_CAPTURE_INFO_INIT, after = before;
+        trn_capture(c, &before);
+        never = 0;
+        trn_graph *g = trn__graph_lowered_for(c, raw, &elsewhere, device);
+        assert_non_null(g);
+        assert_true(asked >= g->n_nodes && g->n_nodes > 5);
+        for (int32_t q = 0; q < g->n_nodes; q++)
+            assert_null(trn__ops[g->nodes[q].op].decompose);
+        trn__graph_free(g);
+        never = TRN_OP_exp; /* of softmax's body */
+        assert_null(trn__graph_lowered_for(c, raw, &elsewhere, device));
+        harness_error(c, TRN_ERR_UNSUPPORTED,
+                      "exp: device elsewhere does not have it");
+        trn_capture(c, &after);
+        assert_memory_equal(&before, &after, sizeof before);
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +212,7 @@ int main(void)
         TRN_TEST(an_allowed_fall_back_is_counted),
         TRN_TEST(a_refused_fall_back_names_op_and_device),
         TRN_TEST(a_body_holds_primitives_only),
+        TRN_TEST(a_graph_is_lowered_for_a_device_that_is_not_open),
     };
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "libtrn/context/context.h"
 
 /* "plugin:<folder of this program>/plugins/<file>" */
 static const char *plugin(const char *file)
@@ -124,6 +125,82 @@ static void argument_reaches_the_device(void **state)
     trn_close(c);
 }
 
+static trn_status open_with(trn_context **c, const char *options)
+{
+    trn_options o = TRN_OPTIONS_INIT;
+    o.device_options = options;
+    return trn_open(c, &o);
+}
+
+static const char *option(const trn_context *c, const char *name)
+{
+    return c->services.option(c->services.host, name);
+}
+
+static void options_of_devices_are_asked_for_by_name(void **state)
+{
+    (void)state;
+    trn_context *c;
+    static char text[] = "pjrt_timeout=60;a.b-C_9=x=y, z;empty=";
+    assert_int_equal(setenv("TRN_DEVICE_OPTIONS", "pjrt_timeout=7", 1), 0);
+    assert_int_equal(open_with(&c, text), TRN_OK);
+    memset(text, '?', sizeof text - 1); /* it was copied */
+    assert_string_equal(option(c, "pjrt_timeout"), "60");
+    assert_string_equal(option(c, "a.b-C_9"), "x=y, z");
+    assert_string_equal(option(c, "empty"), "");
+    assert_null(option(c, "pjrt_time"));
+    assert_null(option(c, "60"));
+    assert_null(option(c, ""));
+    assert_string_equal(option(c, "cpu_isa"), c->cpu_isa);
+    assert_int_equal(trn_close(c), TRN_OK);
+    assert_int_equal(open_with(&c, ""), TRN_OK); /* wins over the variable */
+    assert_null(option(c, "pjrt_timeout"));
+    assert_int_equal(trn_close(c), TRN_OK);
+    assert_int_equal(open_with(&c, NULL), TRN_OK);
+    assert_string_equal(option(c, "pjrt_timeout"), "7");
+    assert_int_equal(trn_close(c), TRN_OK);
+    assert_int_equal(setenv("TRN_DEVICE_OPTIONS", "7", 1), 0);
+    assert_int_equal(open_with(&c, NULL), TRN_ERR_ARG);
+    assert_string_equal(trn_errmsg(c),
+                        "trn_open: TRN_DEVICE_OPTIONS is \"7\": an option "
+                        "does not begin with a name and '='; expected "
+                        "name=value;name=value");
+    trn_close(c);
+    unsetenv("TRN_DEVICE_OPTIONS");
+    assert_int_equal(open_with(&c, NULL), TRN_OK);
+    assert_null(option(c, "pjrt_timeout"));
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+static void malformed_options_of_devices_are_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"a", "does not begin with a name"},
+        {"=1", "does not begin with a name"},
+        {"a=1;b c=2", "does not begin with a name"},
+        {"a=1;b", "does not begin with a name"},
+        {"a=1;;b=2", "an option is empty"},
+        {";", "an option is empty"},
+        {"a=1;b=2;a=3", "an option comes twice"},
+        {"a=;a=", "an option comes twice"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        trn_context *c;
+        assert_int_equal(open_with(&c, texts[i][0]), TRN_ERR_ARG);
+        CHECK(strstr(trn_errmsg(c), texts[i][1]) != NULL &&
+                  strstr(trn_errmsg(c), texts[i][0]) != NULL,
+              "%s: %s\n", texts[i][0], trn_errmsg(c));
+        assert_int_equal(trn_close(c), TRN_ERR_ARG);
+    }
+    static const char *const good[] = {"a=1;", "a=b;ab=a", "b=1;1=b"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        trn_context *c;
+        assert_int_equal(open_with(&c, good[i]), TRN_OK);
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
 static void check_refused(const char *device, trn_status status,
                           const char *part)
 {
@@ -208,6 +285,8 @@ int main(void)
         cmocka_unit_test(
             plugin_with_a_larger_table_trains_and_its_cap_is_logged),
         cmocka_unit_test(argument_reaches_the_device),
+        cmocka_unit_test(options_of_devices_are_asked_for_by_name),
+        cmocka_unit_test(malformed_options_of_devices_are_refused),
         cmocka_unit_test(broken_plugins_are_refused_each_with_its_reason),
         cmocka_unit_test(what_is_no_plugin_is_refused_with_its_reason),
         cmocka_unit_test(loop_is_found_beside_the_program),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "libtrn/ops/trace.h"
 
 static trn_context *open_on(const char *device, trn_exec exec)
 {
@@ -227,6 +228,202 @@ static void ops_outside_of_steps_do_not_pile_up(void **state)
     assert_int_equal(trn_close(c), TRN_OK);
 }
 
+static trn_buffer *no_alloc(trn_device *device, uint64_t bytes)
+{
+    (void)device;
+    (void)bytes;
+    return NULL;
+}
+
+/* Where a device has alloc_like, memory for tensors comes from nowhere else;
+ * the loop device looks at type and shape of each buffer that it is given. */
+static void a_device_is_told_for_what_tensor_memory_is(void **state)
+{
+    (void)state;
+    trn_context *c = way(1);
+    c->table.alloc = no_alloc;
+    trn_module *net = trn_nn_linear(c, 3, 2);
+    trn_optim *optim = trn_optim_adamw(net, NULL);
+    trn_tensor *x = trn_full(c, TRN_F32, 2, (int64_t[]){4, 3}, 0.5);
+    for (int i = 0; i < 3; i++) {
+        trn_step_begin(c);
+        trn_tensor *y = trn_keep(trn_nn_forward(net, x));
+        trn_tensor *first = trn_keep(trn_slice(y, 0, 0, 2, 1));
+        assert_true(trn_tensor_item(trn_sum(y, TRN_ALL_AXES, false)) != 0.0);
+        trn_backward(trn_mean(trn_mul(y, y), TRN_ALL_AXES, false));
+        trn_optim_step(optim);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        trn_tensor_release(first);
+        trn_tensor_release(y);
+    }
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+/* ---- scalars of optimizers ---- */
+
+typedef struct two_layers {
+    trn_context *c;
+    trn_module *net;
+    trn_optim *all, *first, *second; /* of both layers, of one each */
+} two_layers;
+
+static trn_optim *sgd(trn_module *m, double rate)
+{
+    trn_sgd_options o = TRN_SGD_INIT;
+    o.learning_rate = rate;
+    o.weight_decay = 0.125;
+    return trn_optim_sgd(m, &o);
+}
+
+static two_layers layers_on(trn_context *c)
+{
+    two_layers t = {.c = c};
+    t.net = trn_nn_sequential(c, trn_nn_linear(c, 3, 4), trn_nn_linear(c, 4, 2),
+                              NULL);
+    t.all = sgd(t.net, 0.25);
+    t.first = sgd(trn_nn_child(t.net, "0"), 0.5);
+    t.second = sgd(trn_nn_child(t.net, "1"), 0.0625);
+    return t;
+}
+
+/* The calls of both ways are the same, their scalars are not. */
+static void update_layers(const two_layers *t, bool in_two)
+{
+    trn_tensor *x = trn_full(t->c, TRN_F32, 2, (int64_t[]){2, 3}, 0.5);
+    trn_tensor *y = trn_nn_forward(t->net, x);
+    trn_backward(trn_mean(trn_mul(y, y), TRN_ALL_AXES, false));
+    trn_optim_step(in_two ? t->first : t->all);
+    if (in_two)
+        trn_optim_step(t->second);
+}
+
+/* How many scalars the updates of the last step use, from how many nodes. */
+static int scalars_of_updates(const trn_context *c, int *n_nodes)
+{
+    const trn_graph *g = c->capture->first->graph;
+    bool *used = calloc((size_t)g->n_scalars + 1, sizeof *used);
+    int n = 0;
+    *n_nodes = 0;
+    for (int32_t q = 0; q < g->n_nodes; q++) {
+        const trn__graph_node *node = &g->nodes[q];
+        if (node->op != TRN_OP_sgd_update && node->op != TRN_OP_adamw_update)
+            continue;
+        for (int k = 0; k < node->n_scalars; k++) {
+            n += !used[node->scalar[k]];
+            used[node->scalar[k]] = true;
+        }
+        ++*n_nodes;
+    }
+    free(used);
+    return n;
+}
+
+static void an_optimizers_scalars_stand_once_in_a_step(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_WAYS; i++) {
+        int nodes;
+        trn_context *c = way(i);
+        two_layers t = layers_on(c);
+        trn_optim *adamw = trn_optim_adamw(t.net, NULL);
+        for (int step = 0; step < 4; step++) {
+            trn_step_begin(c);
+            update_layers(&t, step % 2 == 1);
+            assert_int_equal(trn_step_end(c), TRN_OK);
+            assert_int_equal(scalars_of_updates(c, &nodes),
+                             step % 2 == 1 ? 4 : 2);
+            assert_int_equal(nodes, 4);
+        }
+        trn_step_begin(c);
+        trn_tensor *y = trn_nn_forward(
+            t.net, trn_full(c, TRN_F32, 2, (int64_t[]){2, 3}, 0.5));
+        trn_backward(trn_mean(y, TRN_ALL_AXES, false));
+        trn_optim_step(adamw);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        assert_int_equal(scalars_of_updates(c, &nodes), 7);
+        assert_int_equal(nodes, 4);
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
+static void train_both_ways(trn_context *c, char digest[65])
+{
+    two_layers t = layers_on(c);
+    for (int step = 0; step < 9; step++) {
+        trn_optim_set_learning_rate(t.all, 0.25 / (1 + step));
+        trn_step_begin(c);
+        update_layers(&t, step % 3 == 1);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+    }
+    assert_int_equal(trn_digest(t.net, digest), TRN_OK);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+static void updates_of_another_optimizer_have_scalars_of_their_own(void **state)
+{
+    (void)state;
+    char eager[65], digest[65];
+    train_both_ways(open_on("cpu", TRN_EXEC_EAGER), eager);
+    for (int i = 0; i < N_WAYS; i++) {
+        train_both_ways(way(i), digest);
+        assert_string_equal(digest, eager);
+    }
+}
+
+/* Outside of steps a program ends after so many calls, in the midst of them. */
+static void update_many(trn_context *c, char digest[65])
+{
+    enum { LAYERS = 140 };
+    trn_module *net = trn_nn_sequential(c, trn_nn_linear(c, 2, 2), NULL);
+    for (int i = 1; i < LAYERS; i++)
+        net = trn_nn_sequential(c, net, trn_nn_linear(c, 2, 2), NULL);
+    trn_optim *optim = sgd(net, 0.5);
+    trn_tensor *x = trn_full(c, TRN_F32, 2, (int64_t[]){1, 2}, 0.5);
+    for (int i = 0; i < 2; i++) {
+        trn_tensor *y = trn_nn_forward(net, x);
+        trn_backward(trn_mean(trn_mul(y, y), TRN_ALL_AXES, false));
+        trn_optim_set_learning_rate(optim, 0.5 / (1 + i));
+        trn_optim_step(optim);
+    }
+    assert_int_equal(trn_digest(net, digest), TRN_OK);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+static void updates_outside_of_steps_may_be_cut_anywhere(void **state)
+{
+    (void)state;
+    char eager[65], digest[65];
+    update_many(open_on("cpu", TRN_EXEC_EAGER), eager);
+    update_many(open_on("loop", TRN_EXEC_AUTO), digest);
+    assert_string_equal(digest, eager);
+}
+
+/* An old device that takes no notice of what it could not be given. */
+static int32_t careless_compile(trn_device *device, const trn_graph *g,
+                                trn_program **program)
+{
+    static const int32_t list[9];
+    trn_graph_node out = {.size = offsetof(trn_graph_node, ins)};
+    trn_graph_node node = {.op = TRN_OP_neg, .n_in = 9, .ins = list};
+    (void)device;
+    node.outs = node.scalars = list;
+    assert_false(trn__graph_give_node(g->c, &node, &out));
+    *program = NULL;
+    return TRN_OK;
+}
+
+static void a_graph_that_a_device_could_not_read_is_not_run(void **state)
+{
+    (void)state;
+    trn_context *c = way(0);
+    c->table.compile = careless_compile;
+    trn_step_begin(c);
+    assert_non_null(trn_keep(trn_full(c, TRN_F32, 0, NULL, 1.0)));
+    assert_int_equal(trn_step_end(c), TRN_ERR_UNSUPPORTED);
+    harness_error(c, TRN_ERR_UNSUPPORTED, "neg: a node with 9 inputs");
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +435,11 @@ int main(void)
         TRN_TEST(a_primitive_of_a_body_is_refused_like_any_other),
         TRN_TEST(a_failure_in_flight_is_told_before_later_ops),
         TRN_TEST(ops_outside_of_steps_do_not_pile_up),
+        TRN_TEST(an_optimizers_scalars_stand_once_in_a_step),
+        TRN_TEST(updates_of_another_optimizer_have_scalars_of_their_own),
+        TRN_TEST(updates_outside_of_steps_may_be_cut_anywhere),
+        TRN_TEST(a_graph_that_a_device_could_not_read_is_not_run),
+        TRN_TEST(a_device_is_told_for_what_tensor_memory_is),
     };
     return cmocka_run_group_tests_name("seam", tests, NULL, NULL);
 }

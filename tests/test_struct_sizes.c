@@ -81,6 +81,18 @@ static void newer_options_of_open_are_accepted_with_their_hooks(void **state)
     assert_int_equal(trn_close(c), TRN_OK);
 }
 
+static void options_of_an_older_caller_have_no_device_options(void **state)
+{
+    (void)state;
+    static char text[] = "not an option";
+    trn_options o = TRN_OPTIONS_INIT;
+    trn_context *c;
+    o.device_options = text;
+    o.size = (uint32_t)TRN__SIZE_WITH(trn_options, plan_limit);
+    assert_int_equal(trn_open(&c, &o), TRN_OK);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
 static void *no_alloc(void *user, size_t bytes)
 {
     (void)bytes;
@@ -258,13 +270,29 @@ static void too_small_answers_are_refused_and_not_written(void **state)
     trn_memory_info m = TRN_MEMORY_INFO_INIT;
     trn_capture_info i = TRN_CAPTURE_INFO_INIT;
     m.size -= 1;
-    i.size -= 1;
+    i.size = (uint32_t)TRN__SIZE_WITH(trn_capture_info, plan_bytes) - 1;
     m.bytes_peak = i.traces = 99;
     assert_int_equal(trn_memory(c, &m), TRN_ERR_ARG);
     assert_int_equal(trn_memory(c, NULL), TRN_ERR_ARG);
     assert_int_equal(trn_capture(c, &i), TRN_ERR_ARG);
     assert_int_equal(trn_capture(c, NULL), TRN_ERR_ARG);
     assert_true(m.bytes_peak == 99 && i.traces == 99);
+}
+
+static void answers_fill_what_an_older_caller_has(void **state)
+{
+    trn_context *c = *state;
+    trn_capture_info i = TRN_CAPTURE_INFO_INIT;
+    assert_true(trn_tensor_item(harness_vector(c, 1, 1.0)) == 1.0);
+    i.size = (uint32_t)TRN__SIZE_WITH(trn_capture_info, plan_bytes);
+    i.traces = i.bytes_to_host = i.bytes_to_device = 99;
+    assert_int_equal(trn_capture(c, &i), TRN_OK);
+    assert_true(i.traces == 0);
+    assert_true(i.bytes_to_host == 99 && i.bytes_to_device == 99);
+    i.size = sizeof i;
+    assert_int_equal(trn_capture(c, &i), TRN_OK);
+    assert_true(i.bytes_to_host > 0 && i.bytes_to_host != 99);
+    assert_true(i.bytes_to_device > 0 && i.bytes_to_device != 99);
 }
 
 /* ---- devices ---- */
@@ -342,6 +370,7 @@ int main(void)
         TRN_TEST(nothing_given_leaves_the_defaults),
         TRN_TEST(what_is_too_small_changes_nothing),
         TRN_TEST(newer_options_of_open_are_accepted_with_their_hooks),
+        TRN_TEST(options_of_an_older_caller_have_no_device_options),
         TRN_TEST(hooks_of_newer_options_are_called),
         TRN_TEST(too_small_options_of_open_are_refused_and_not_used),
         TRN_TEST(newer_options_of_optimizers_are_accepted),
@@ -351,6 +380,7 @@ int main(void)
         TRN_TEST(newer_options_of_cross_entropy_are_accepted),
         TRN_TEST(newer_options_of_loaders_are_accepted),
         TRN_TEST(answers_leave_the_tail_and_the_size_of_a_newer_caller),
+        TRN_TEST(answers_fill_what_an_older_caller_has),
         TRN_TEST(too_small_answers_are_refused_and_not_written),
         TRN_TEST(reference_op_takes_the_calls_of_newer_devices),
         TRN_TEST(devices_execute_for_newer_hosts),

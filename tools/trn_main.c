@@ -60,9 +60,9 @@ static void usage(FILE *out)
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-8s %-32s %s\n", commands[i].name, commands[i].flags,
                 commands[i].what);
-    fprintf(out, "\nenvironment: TRN_DEVICE, TRN_CPU_ISA (auto, generic, avx2)"
-                 ",\n  TRN_NUM_THREADS, TRN_ENGINE (pool, openmp), TRN_EXEC "
-                 "(eager, captured)\n");
+    fprintf(out, "\nenvironment: TRN_DEVICE, TRN_DEVICE_OPTIONS,\n"
+                 "  TRN_CPU_ISA (auto, generic, avx2), TRN_NUM_THREADS,\n"
+                 "  TRN_ENGINE (pool, openmp), TRN_EXEC (eager, captured)\n");
 }
 
 static int help(int n_args, char **args)

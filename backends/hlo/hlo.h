@@ -16,7 +16,8 @@
 #include "trn/backend.h"
 
 /* What a compiler may be given: opcodes, types, and what is made on the host.
- * "xla": all that we use; "neuron": what the Neuron compiler is known to take. */
+ * "xla": all that we use; "neuron": what the Neuron compiler is known to take.
+ */
 typedef struct trn__hlo_profile trn__hlo_profile;
 
 /* NULL: there is none of that name. */
@@ -69,8 +70,7 @@ typedef struct trn__hlo_program {
  * TRN_ERR_UNSUPPORTED, TRN_ERR_NOMEM, TRN_ERR_INTERNAL (the module did not pass
  * our own verifier).  The bytes depend on graph and profile alone. */
 int32_t trn__hlo_lower(const trn_host_services *host, const trn_graph *graph,
-                       const trn__hlo_profile *profile,
-                       trn__hlo_program **out);
+                       const trn__hlo_profile *profile, trn__hlo_program **out);
 void trn__hlo_free(const trn_host_services *host, trn__hlo_program *program);
 
 /* Writes what parameter `param`, which is no INPUT, is in this execution:

@@ -30,7 +30,7 @@ typedef enum trn__hlo_type {
 #define X(name, number, text, bytes) TRN__HLO_##name = number,
     TRN__HLO_TYPE_LIST(X)
 #undef X
-    TRN__HLO_TUPLE = 13
+        TRN__HLO_TUPLE = 13
 } trn__hlo_type;
 
 /*
@@ -57,56 +57,56 @@ typedef enum trn__hlo_type {
  *                 helper; operands: into, indices, updates
  *   tuple         shape.type is TUPLE: the shapes of its operands
  */
-#define TRN__HLO_OP_LIST(X)                          \
-    X(PARAMETER, "parameter", 0)                     \
-    X(CONSTANT, "constant", 0)                       \
-    X(TUPLE_OF, "tuple", -1)                         \
-    X(COPY, "copy", 1)                               \
-    X(CONVERT, "convert", 1)                         \
-    X(RESHAPE, "reshape", 1)                         \
-    X(BROADCAST, "broadcast", 1)                     \
-    X(TRANSPOSE, "transpose", 1)                     \
-    X(SLICE, "slice", 1)                             \
-    X(CONCATENATE, "concatenate", -1)                \
-    X(PAD, "pad", 2)                                 \
-    X(IOTA, "iota", 0)                               \
-    X(SELECT, "select", 3)                           \
-    X(COMPARE, "compare", 2)                         \
-    X(ADD, "add", 2)                                 \
-    X(SUBTRACT, "subtract", 2)                       \
-    X(MULTIPLY, "multiply", 2)                       \
-    X(DIVIDE, "divide", 2)                           \
-    X(POWER, "power", 2)                             \
-    X(MAXIMUM, "maximum", 2)                         \
-    X(MINIMUM, "minimum", 2)                         \
-    X(AND, "and", 2)                                 \
-    X(OR, "or", 2)                                   \
-    X(XOR, "xor", 2)                                 \
-    X(NOT, "not", 1)                                 \
-    X(SHIFT_LEFT, "shift-left", 2)                   \
-    X(SHIFT_RIGHT, "shift-right-logical", 2)         \
-    X(ABS, "abs", 1)                                 \
-    X(NEGATE, "negate", 1)                           \
-    X(SIGN, "sign", 1)                               \
-    X(EXP, "exponential", 1)                         \
-    X(LOG, "log", 1)                                 \
-    X(SQRT, "sqrt", 1)                               \
-    X(SIN, "sine", 1)                                \
-    X(COS, "cosine", 1)                              \
-    X(TANH, "tanh", 1)                               \
-    X(FLOOR, "floor", 1)                             \
-    X(CEIL, "ceil", 1)                               \
-    X(ATAN2, "atan2", 2)                             \
-    X(REDUCE, "reduce", 2)                           \
-    X(DOT, "dot", 2)                                 \
-    X(GATHER, "gather", 2)                           \
+#define TRN__HLO_OP_LIST(X)                  \
+    X(PARAMETER, "parameter", 0)             \
+    X(CONSTANT, "constant", 0)               \
+    X(TUPLE_OF, "tuple", -1)                 \
+    X(COPY, "copy", 1)                       \
+    X(CONVERT, "convert", 1)                 \
+    X(RESHAPE, "reshape", 1)                 \
+    X(BROADCAST, "broadcast", 1)             \
+    X(TRANSPOSE, "transpose", 1)             \
+    X(SLICE, "slice", 1)                     \
+    X(CONCATENATE, "concatenate", -1)        \
+    X(PAD, "pad", 2)                         \
+    X(IOTA, "iota", 0)                       \
+    X(SELECT, "select", 3)                   \
+    X(COMPARE, "compare", 2)                 \
+    X(ADD, "add", 2)                         \
+    X(SUBTRACT, "subtract", 2)               \
+    X(MULTIPLY, "multiply", 2)               \
+    X(DIVIDE, "divide", 2)                   \
+    X(POWER, "power", 2)                     \
+    X(MAXIMUM, "maximum", 2)                 \
+    X(MINIMUM, "minimum", 2)                 \
+    X(AND, "and", 2)                         \
+    X(OR, "or", 2)                           \
+    X(XOR, "xor", 2)                         \
+    X(NOT, "not", 1)                         \
+    X(SHIFT_LEFT, "shift-left", 2)           \
+    X(SHIFT_RIGHT, "shift-right-logical", 2) \
+    X(ABS, "abs", 1)                         \
+    X(NEGATE, "negate", 1)                   \
+    X(SIGN, "sign", 1)                       \
+    X(EXP, "exponential", 1)                 \
+    X(LOG, "log", 1)                         \
+    X(SQRT, "sqrt", 1)                       \
+    X(SIN, "sine", 1)                        \
+    X(COS, "cosine", 1)                      \
+    X(TANH, "tanh", 1)                       \
+    X(FLOOR, "floor", 1)                     \
+    X(CEIL, "ceil", 1)                       \
+    X(ATAN2, "atan2", 2)                     \
+    X(REDUCE, "reduce", 2)                   \
+    X(DOT, "dot", 2)                         \
+    X(GATHER, "gather", 2)                   \
     X(SCATTER, "scatter", 3)
 
 typedef enum trn__hlo_op {
 #define X(name, text, operands) TRN__HLO_OP_##name,
     TRN__HLO_OP_LIST(X)
 #undef X
-    TRN__HLO_OP_LIMIT
+        TRN__HLO_OP_LIMIT
 } trn__hlo_op;
 
 /* compare: EQ NE LT LE GT GE, for numbers of the operands' type (floats: the

@@ -144,6 +144,10 @@ bool trn__loop_pool_open(trn__loop_pool *p);
 void trn__loop_pool_close(trn__loop_pool *p);
 trn_buffer *trn__loop_pool_alloc(trn__loop_pool *p, uint64_t bytes);
 void trn__loop_pool_free(trn__loop_pool *p, trn_buffer *buffer);
+/* A number for type and shape, never 0; that of the tensor a block was asked
+ * for (alloc_like), 0: it may be any. */
+uint64_t trn__loop_form(const trn_arg *arg);
+uint64_t *trn__loop_form_of(const trn__loop_pool *p, const trn_buffer *buffer);
 /* Where the worker finds a handle's memory. */
 char *trn__loop_address(const trn__loop_pool *p, const trn_buffer *buffer);
 

@@ -78,6 +78,24 @@ static trn_buffer *loop_alloc(trn_device *dev, uint64_t bytes)
     return trn__loop_pool_alloc(&dev->pool, bytes);
 }
 
+static trn_buffer *loop_alloc_like(trn_device *dev, const trn_arg *like,
+                                   uint64_t bytes)
+{
+    uint64_t need = trn__loop_size(like->dtype);
+    for (uint32_t d = like->rank; d-- > 0;) {
+        if (like->stride[d] * (int64_t)trn__loop_size(like->dtype) !=
+            (int64_t)need)
+            return NULL;
+        need *= (uint64_t)like->shape[d];
+    }
+    if (like->buffer != NULL || like->offset != 0 || need != bytes)
+        return NULL;
+    trn_buffer *buffer = loop_alloc(dev, bytes);
+    if (buffer != NULL)
+        *trn__loop_form_of(&dev->pool, buffer) = trn__loop_form(like);
+    return buffer;
+}
+
 static void loop_free(trn_device *dev, trn_buffer *buffer)
 {
     trn__loop_call(dev, TRN__LOOP_free);
@@ -181,6 +199,7 @@ static const trn_backend loop_backend = {
     /* OPTIONAL */
     .supports = loop_supports,
     .describe = loop_describe,
+    .alloc_like = loop_alloc_like,
 };
 
 const trn_backend *trn_plugin_backend(uint32_t host_version)

@@ -23,6 +23,7 @@
 typedef struct block {
     uint64_t bytes; /* with this header */
     uint64_t next;  /* free ones: the next one; 0: none */
+    uint64_t form;  /* of the tensor that it is for; 0: any */
 } block;
 
 /* Offset 0 means "none", so the first block starts at HEADER. */
@@ -139,6 +140,7 @@ trn_buffer *trn__loop_pool_alloc(trn__loop_pool *p, uint64_t bytes)
         p->top += need;
         block_at(p, at)->bytes = need;
     }
+    block_at(p, at)->form = 0;
     return (trn_buffer *)(void *)(p->host_base + at + HEADER);
 }
 
@@ -168,6 +170,22 @@ void trn__loop_pool_free(trn__loop_pool *p, trn_buffer *buffer)
     join(p, at);
     if (before != 0)
         join(p, before);
+}
+
+uint64_t trn__loop_form(const trn_arg *arg)
+{
+    uint64_t h = (uint64_t)arg->dtype << 32 | arg->rank;
+    for (uint32_t d = 0; d < arg->rank; d++) {
+        h = (h ^ (uint64_t)arg->shape[d]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h | 1;
+}
+
+uint64_t *trn__loop_form_of(const trn__loop_pool *p, const trn_buffer *buffer)
+{
+    char *memory = trn__loop_address(p, buffer);
+    return &((block *)(void *)(memory - HEADER))->form;
 }
 
 char *trn__loop_address(const trn__loop_pool *p, const trn_buffer *buffer)

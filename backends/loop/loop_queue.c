@@ -205,7 +205,19 @@ static void enqueue(trn_device *dev, trn__loop_job *job)
     pthread_mutex_unlock(&dev->lock);
 }
 
-static bool fits(const trn_program *p, const trn_execution *e)
+/* Is it memory for a tensor like that value? */
+static bool holds(const trn_device *dev, const trn_program *p,
+                  const trn_buffer *buffer, int32_t value)
+{
+    const trn__loop_value *v = &p->values[value];
+    if (buffer == NULL)
+        return v->bytes == 0;
+    uint64_t form = *trn__loop_form_of(&dev->pool, buffer);
+    return form == 0 || form == trn__loop_form(&v->arg);
+}
+
+static bool fits(const trn_device *dev, const trn_program *p,
+                 const trn_execution *e)
 {
     if (e->size < FIRST_EXECUTION ||
         e->n_inputs != (uint32_t)p->info.n_inputs ||
@@ -214,13 +226,12 @@ static bool fits(const trn_program *p, const trn_execution *e)
         e->n_draws != (uint32_t)p->info.n_draws)
         return false;
     for (uint32_t i = 0; i < e->n_inputs; i++) {
-        if (e->inputs[i] == NULL && p->values[p->inputs[i]].bytes > 0)
+        if (!holds(dev, p, e->inputs[i], p->inputs[i]))
             return false;
     }
     for (uint32_t i = 0; i < e->n_outputs; i++) {
         int32_t alias = p->outputs[i].alias;
-        bool none = p->values[p->outputs[i].value].bytes == 0;
-        if (alias < 0 ? e->outputs[i] == NULL && !none
+        if (alias < 0 ? !holds(dev, p, e->outputs[i], p->outputs[i].value)
                       : e->outputs[i] != e->inputs[alias])
             return false;
     }
@@ -233,10 +244,10 @@ int32_t trn__loop_execute(trn_device *dev, trn_program *program,
     bool fails = trn__loop_call(dev, TRN__LOOP_execute);
     bool loses = trn__loop_call(dev, TRN__LOOP_lost);
     *ticket = 0;
-    if (!fits(program, e))
+    if (!fits(dev, program, e))
         return trn__loop_fail(dev, TRN_ERR_ARG,
-                              "loop: execute: the lists are not those of the "
-                              "program");
+                              "loop: execute: the lists, or types and shapes "
+                              "of buffers, are not those of the program");
     trn__loop_job *job = new_job(dev, program, e);
     if (job == NULL)
         return trn__loop_fail(dev, TRN_ERR_NOMEM, "loop: execute: no memory");

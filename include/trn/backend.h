@@ -123,11 +123,11 @@ typedef struct trn_graph_node {
     uint32_t size;
     uint32_t op; /* enum trn_op */
     uint32_t n_in, n_out;
-    int32_t in[8], out[4];
+    int32_t in[8], out[4]; /* the first ones; all are in ins, outs */
     const void *attrs;
     uint32_t attrs_size;
     uint32_t n_scalars;
-    int32_t scalar[8];   /* numbers of its VALUE attributes */
+    int32_t scalar[8];   /* numbers of its VALUE attributes: the first ones */
     int32_t draw;        /* number of its draw, -1: none */
     int32_t group;       /* nodes of one number >= 0 are neighbours in the list,
                             element by element over one shape, and may be run in
@@ -138,6 +138,10 @@ typedef struct trn_graph_node {
     uint32_t origin;     /* the op that the program called: op itself, or the
                             composite that this node is a part of */
     uint32_t checks;     /* 1: it looks at values and may report a bad one */
+    /* all n_in, n_out, n_scalars of them; valid as long as the graph.  To a
+     * device whose struct ends before these the host refuses a node that has
+     * more than in, out or scalar hold. */
+    const int32_t *ins, *outs, *scalars;
 } trn_graph_node;
 
 /* Scalar i of a graph.  A literal is the same in every execution (a rule's 0 or
@@ -190,7 +194,8 @@ typedef struct trn_host_services {
                          void *arg);
     int32_t (*n_threads)(void *host);
     void (*log)(void *host, uint32_t level, const char *text);
-    /* a device option by name ("cpu_isa"), NULL if not set */
+    /* an option by name, NULL if not set: "cpu_isa", and what the program has
+     * set for devices (trn_options.device_options) */
     const char *(*option)(void *host, const char *name);
     /* leaves `message` as the context's error, returns `status` */
     int32_t (*fail)(void *host, int32_t status, const char *message);
@@ -267,6 +272,9 @@ struct trn_backend {
     /* memory that an execution takes beside its buffers, exactly; the plan
      * shows it.  NULL: the graph's arena_bytes */
     uint64_t (*program_bytes)(trn_device *device, trn_program *program);
+    /* memory for a contiguous tensor of this type and shape; NULL: alloc */
+    trn_buffer *(*alloc_like)(trn_device *device, const trn_arg *like,
+                              uint64_t bytes);
 };
 
 TRN_END_DECLS

@@ -77,13 +77,17 @@ typedef struct trn_options {
                                (TRN_FALLBACK:    allow, refuse) */
     uint64_t plan_limit; /* bytes that compiled steps may take before the least
                             used are forgotten; 0: 1 GiB */
+    const char *device_options; /* "name=value;name=value": what the device
+                                   knows (TRN_DEVICE_OPTIONS).  A name is of
+                                   letters, digits, '_', '.' and '-' and comes
+                                   once, a value has no ';' */
 } trn_options;
 
 #define TRN_OPTIONS_INIT                                                     \
     {                                                                        \
         (uint32_t)sizeof(trn_options), NULL, NULL, 0, TRN_ENGINE_AUTO, 0, 1, \
             NULL, NULL, NULL, NULL, NULL, NULL, NULL, TRN_EXEC_AUTO, false,  \
-            false, 0                                                         \
+            false, 0, NULL                                                   \
     }
 
 /*

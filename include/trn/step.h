@@ -47,11 +47,15 @@ typedef struct trn_capture_info {
     uint64_t fallbacks;    /* ops that a device left to the host */
     uint64_t plan_bytes;   /* memory that the last program takes while it runs,
                               beside inputs and results */
+    /* Of tensors, by read and write of the device, since trn_open(), in every
+     * way to run: what programs do in the device's memory is not counted. */
+    uint64_t bytes_to_host;
+    uint64_t bytes_to_device;
 } trn_capture_info;
 
-#define TRN_CAPTURE_INFO_INIT                                   \
-    {                                                           \
-        (uint32_t)sizeof(trn_capture_info), 0, 0, 0, 0, 0, 0, 0 \
+#define TRN_CAPTURE_INFO_INIT                                         \
+    {                                                                 \
+        (uint32_t)sizeof(trn_capture_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
 TRN_API trn_status trn_capture(const trn_context *c, trn_capture_info *out);

@@ -178,6 +178,14 @@ static trn_status choose_exec(trn_context *c, const trn_options *o)
     return TRN_OK;
 }
 
+static trn_status take_device_options(trn_context *c, const trn_options *o)
+{
+    if (o->device_options != NULL)
+        return trn__device_options_open(c, "device_options", o->device_options);
+    return trn__device_options_open(c, "TRN_DEVICE_OPTIONS",
+                                    trn__env("TRN_DEVICE_OPTIONS"));
+}
+
 static trn_status open_parts(trn_context *c, const trn_options *o)
 {
     if ((o->alloc == NULL) != (o->free == NULL))
@@ -192,6 +200,7 @@ static trn_status open_parts(trn_context *c, const trn_options *o)
     c->log_user = o->log_user;
     c->seed = o->seed;
     TRN_TRY(choose_isa(c, o));
+    TRN_TRY(take_device_options(c, o));
     TRN_TRY(choose_exec(c, o));
     TRN_TRY(open_threads(c, o));
     const char *device = o->device != NULL ? o->device : trn__env("TRN_DEVICE");
@@ -243,6 +252,7 @@ trn_status trn_close(trn_context *c)
         trn__layers[i]->close(c); /* each accepts what did not open */
     trn__device_close(c);
     trn__threads_destroy(c->threads);
+    trn__device_options_close(c);
     TRN_ASSERT(c->memory.free_lists == NULL || c->memory.blocks_in_use == 0);
     trn__memory_close(c);
     trn__context_free(c);

@@ -77,6 +77,7 @@ struct trn_context {
     trn__threads *threads;
     const char *engine;
     char cpu_isa[16];
+    char *device_options;         /* name, value, name, value, ..., "" */
     char name[TRN__MESSAGE_SIZE]; /* what trn_nn_parameter_name gave last */
     uint64_t modules_made;
     uint32_t parameter_dtype; /* of new modules; 0: f32 */
@@ -97,6 +98,7 @@ struct trn_context {
     bool refuse_early_read;
     bool allow_fallback;
     uint64_t plan_limit;
+    uint64_t bytes_to_host, bytes_to_device; /* through read and write */
 };
 
 /* Makes the error pending, unless one is, and returns the pending one.  The
@@ -143,6 +145,12 @@ void trn__counters_rollback_held(trn_context *c); /* those only */
 const char *trn__env(const char *name);
 bool trn__env_any_openmp(void);
 int trn__online_cores(void);
+
+/* Options of devices, from a text that `source` is the name of; NULL: none. */
+trn_status trn__device_options_open(trn_context *c, const char *source,
+                                    const char *text);
+void trn__device_options_close(trn_context *c);
+const char *trn__device_option(const trn_context *c, const char *name);
 
 /* a * b into *out; false on overflow or a negative factor. */
 bool trn__mul_size(int64_t a, int64_t b, int64_t *out);

@@ -34,7 +34,7 @@ static const trn_backend *find(trn_context *c, const char *name,
     if (!trn__plugin_named(c, name, &found, argument))
         trn__fail(c, TRN_ERR_UNSUPPORTED,
                   "trn_open: device \"%.80s\" is not known; expected cpu, "
-                  "loop or plugin:/path/device.so",
+                  "loop, pjrt:/path/plugin.so or plugin:/path/device.so",
                   name);
     return found;
 }

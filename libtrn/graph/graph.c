@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "libtrn/context/struct_size.h"
 #include "libtrn/graph/graph_pass.h"
 
 trn_graph *trn__graph_new(trn_context *c)
@@ -285,6 +286,37 @@ bool trn__graph_get_info(const trn_graph *g, trn_graph_info *out)
     return give(out, &info, sizeof info);
 }
 
+/* As much of a list as an array of `room` holds, then -1; false: not all. */
+static bool first_of(const int32_t *list, uint32_t n, int32_t *array,
+                     uint32_t room)
+{
+    for (uint32_t i = 0; i < room; i++)
+        array[i] = i < n ? list[i] : -1;
+    return n <= room;
+}
+
+bool trn__graph_give_node(trn_context *c, trn_graph_node *node,
+                          trn_graph_node *out)
+{
+    const uint32_t room_in = sizeof node->in / sizeof node->in[0];
+    const uint32_t room_out = sizeof node->out / sizeof node->out[0];
+    const uint32_t room_scalar = sizeof node->scalar / sizeof node->scalar[0];
+    bool whole = first_of(node->ins, node->n_in, node->in, room_in);
+    whole &= first_of(node->outs, node->n_out, node->out, room_out);
+    whole &=
+        first_of(node->scalars, node->n_scalars, node->scalar, room_scalar);
+    if (whole || out->size >= TRN__SIZE_WITH(trn_graph_node, scalars))
+        return give(out, node, sizeof *node);
+    trn__fail(c, TRN_ERR_UNSUPPORTED,
+              "%s: a node with %u inputs, %u outputs and %u scalars; device %s "
+              "is of an older version, which holds %u, %u and %u",
+              trn__graph_ops[node->op].name, (unsigned)node->n_in,
+              (unsigned)node->n_out, (unsigned)node->n_scalars,
+              c->backend->name, (unsigned)room_in, (unsigned)room_out,
+              (unsigned)room_scalar);
+    return false;
+}
+
 bool trn__graph_get_node(const trn_graph *g, int32_t i, trn_graph_node *out)
 {
     if (i < 0 || i >= g->n_nodes)
@@ -303,14 +335,11 @@ bool trn__graph_get_node(const trn_graph *g, int32_t i, trn_graph_node *out)
         .on_host = n->on_host,
         .origin = n->origin == 0 ? n->op : n->origin,
         .checks = trn__graph_node_checks(g, i),
+        .ins = n->in,
+        .outs = n->out,
+        .scalars = n->scalar,
     };
-    for (int k = 0; k < 8; k++) {
-        node.in[k] = k < n->n_in ? n->in[k] : -1;
-        node.scalar[k] = k < n->n_scalars ? n->scalar[k] : -1;
-    }
-    for (int k = 0; k < 4; k++)
-        node.out[k] = k < n->n_out ? n->out[k] : -1;
-    return give(out, &node, sizeof node);
+    return trn__graph_give_node(g->c, &node, out);
 }
 
 bool trn__graph_get_value(const trn_graph *g, int32_t i, trn_graph_value *out)

@@ -125,6 +125,10 @@ int64_t trn__graph_bytes(const trn_graph *g);
 /* The accessors of trn_host_services. */
 bool trn__graph_get_info(const trn_graph *g, trn_graph_info *out);
 bool trn__graph_get_node(const trn_graph *g, int32_t i, trn_graph_node *out);
+/* Gives *node, whose lists are set, to a device; false with the error raised if
+ * the device's struct is an older one and does not hold them. */
+bool trn__graph_give_node(trn_context *c, trn_graph_node *node,
+                          trn_graph_node *out);
 bool trn__graph_get_value(const trn_graph *g, int32_t i, trn_graph_value *out);
 bool trn__graph_get_output(const trn_graph *g, int32_t i,
                            trn_graph_output *out);

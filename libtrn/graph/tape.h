@@ -34,6 +34,11 @@ typedef struct trn__call {
     bool foreign; /* scalar and draw_no are those of a trace that has ended */
     int32_t scalar[TRN__MAX_VALUES], draw_no;
     bool counted; /* UPDATE rows: the writes count in the versions already */
+    /* The struct is used for one call after the other with the same values:
+     * in a trace they are the same scalars.  numbered: in which trace `scalar`
+     * was numbered. */
+    bool repeated;
+    uint64_t numbered;
 } trn__call;
 
 typedef struct trn__record {

@@ -182,6 +182,7 @@ trn__call trn__call_of(uint32_t op, trn_tensor *x, trn_tensor *y,
     k.counted = false;
     k.sourced = false;
     k.foreign = false;
+    k.repeated = false;
     k.draw_no = -1;
     return k;
 }

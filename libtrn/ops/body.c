@@ -96,7 +96,7 @@ static trn_status run_rule(trn_context *c, const trn_graph *g,
 }
 
 trn_status trn__body_trace(trn_context *c, const trn_graph *g, int32_t node,
-                           trn_graph **out)
+                           const trn__target *target, trn_graph **out)
 {
     trn__capture *outer = c->capture;
     trn__capture *q = trn__alloc_zeroed(c, sizeof *q);
@@ -104,6 +104,7 @@ trn_status trn__body_trace(trn_context *c, const trn_graph *g, int32_t node,
     if (q == NULL)
         return trn__fail_memory(c, "a decomposition", sizeof *q);
     q->serial = outer->serial; /* begin takes the next one */
+    q->target = target;
     c->capture = q;
     trn__trace_begin(c, true);
     q->depth = 1; /* the rule's own scalars are literals */

@@ -166,7 +166,9 @@ static trn_status make_buffers(trn_context *c, results *r)
             r->buffers[i] =
                 c->capture->bound[r->list[i].alias]->storage->buffer;
         } else if (s->bytes > 0) {
-            r->buffers[i] = c->backend->alloc(c->device, s->bytes);
+            const trn_graph *g = c->capture->trace->graph;
+            r->buffers[i] =
+                trn__buffer_new(c, &g->values[r->list[i].value].arg, s->bytes);
             if (r->buffers[i] == NULL)
                 return trn__fail_memory(c, "a result of the step", s->bytes);
         }
@@ -311,7 +313,8 @@ static trn_status read_early(trn_context *c, trn__storage *s)
     trn__graph_free(g);
     if (plan == NULL)
         return c->status;
-    trn_buffer *buffer = c->backend->alloc(c->device, s->bytes);
+    trn_buffer *buffer = trn__buffer_new(
+        c, &p->trace->graph->values[s->trace_slot].arg, s->bytes);
     if (buffer == NULL)
         return trn__fail_memory(c, "an early read", s->bytes);
     status = trn__plan_run(c, plan, &buffer, &outcome);
@@ -403,11 +406,14 @@ trn_status trn_capture(const trn_context *c, trn_capture_info *out)
 {
     if (c == NULL)
         return TRN_ERR_NOMEM;
-    static const trn_capture_info none;
+    trn_capture_info info = TRN_CAPTURE_INFO_INIT;
     if (!trn__struct_holds(TRN__SIZED_trn_capture_info, out))
         return TRN_ERR_ARG;
-    trn__struct_give(TRN__SIZED_trn_capture_info, out,
-                     c->capture == NULL ? &none : &c->capture->info);
+    if (c->capture != NULL)
+        info = c->capture->info;
+    info.bytes_to_host = c->bytes_to_host;
+    info.bytes_to_device = c->bytes_to_device;
+    trn__struct_give(TRN__SIZED_trn_capture_info, out, &info);
     return TRN_OK;
 }
 

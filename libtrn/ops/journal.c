@@ -137,9 +137,10 @@ static void end(trn_context *c, trn__journal *j, bool undo)
     while (j->bytes != NULL) {
         saved_bytes *b = j->bytes;
         j->bytes = b->next;
-        if (undo && b->storage->bytes > 0)
+        if (undo && b->storage->bytes > 0 &&
             c->backend->write(c->device, b->storage->buffer, 0, b->bytes,
-                              b->storage->bytes);
+                              b->storage->bytes) == TRN_OK)
+            c->bytes_to_device += b->storage->bytes;
         b->storage->saved = false;
         trn__storage_unref(b->storage);
         trn__free(c, b->bytes);

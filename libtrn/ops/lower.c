@@ -14,14 +14,15 @@
 
 typedef struct lowering {
     trn_context *c;
+    const trn__target *target;
     const trn_graph *from;
     trn_graph *to;
 } lowering;
 
-static bool call_takes(trn_context *c, const trn_op_call *call)
+static bool call_takes(const trn__target *target, const trn_op_call *call)
 {
-    const trn_backend *b = c->backend;
-    return b->supports == NULL || b->supports(c->device, call);
+    const trn_backend *b = target->table;
+    return b->supports == NULL || b->supports(target->device, call);
 }
 
 /* Does the device take this node of g? */
@@ -44,20 +45,20 @@ static bool takes(const lowering *l, const trn_graph *g,
         .attrs_size = n->attrs_size,
         .n_values = n->n_scalars,
     };
-    return call_takes(l->c, &call);
+    return call_takes(l->target, &call);
 }
 
-static bool host_may(const trn_context *c)
+static bool host_may(const trn_context *c, const trn__target *target)
 {
-    return (c->backend->caps & TRN_CAP_HOST_NODES) && c->allow_fallback;
+    return (target->table->caps & TRN_CAP_HOST_NODES) && c->allow_fallback;
 }
 
-static trn_status refuse(trn_context *c, uint32_t op)
+static trn_status refuse(trn_context *c, const trn__target *target, uint32_t op)
 {
     return trn__fail(c, TRN_ERR_UNSUPPORTED,
                      "%s: device %s does not have it for these types; %s",
-                     trn__ops[op].name, c->backend->name,
-                     c->backend->caps & TRN_CAP_HOST_NODES
+                     trn__ops[op].name, target->table->name,
+                     target->table->caps & TRN_CAP_HOST_NODES
                          ? "the host may do it with TRN_FALLBACK=allow"
                          : "and it cannot leave it to the host");
 }
@@ -66,10 +67,14 @@ trn_status trn__check_placement(const trn__call *k)
 {
     trn__operands o;
     const trn__op_info *info = &trn__ops[k->op];
-    if (info->decompose != NULL || info->view != NULL || host_may(k->c))
+    const trn__target own = {k->c->backend, k->c->device};
+    const trn__target *target = k->c->capture->target;
+    if (target == NULL)
+        target = &own;
+    if (info->decompose != NULL || info->view != NULL || host_may(k->c, target))
         return TRN_OK;
     trn__operands_fill(&o, k);
-    return call_takes(k->c, &o.call) ? TRN_OK : refuse(k->c, k->op);
+    return call_takes(target, &o.call) ? TRN_OK : refuse(k->c, target, k->op);
 }
 
 static trn_status copy_inputs(lowering *l, int32_t *number)
@@ -164,7 +169,7 @@ static trn_status expand(lowering *l, const trn_graph *g, int32_t q,
 {
     trn_context *c = l->c;
     trn_graph *body;
-    TRN_TRY(trn__body_trace(c, g, q, &body));
+    TRN_TRY(trn__body_trace(c, g, q, l->target, &body));
     size_t bytes = (size_t)(body->n_values + 1) * sizeof(int32_t);
     int32_t *number = trn__alloc(c, bytes);
     if (number == NULL) {
@@ -189,8 +194,8 @@ static trn_status lower_node(lowering *l, const trn_graph *g, int32_t q,
         return add_node(l, g, n, number);
     if (info->decompose != NULL)
         return expand(l, g, q, n, number);
-    if (!host_may(l->c))
-        return refuse(l->c, n->op);
+    if (!host_may(l->c, l->target))
+        return refuse(l->c, l->target, n->op);
     trn__graph_node host = *n;
     host.on_host = true;
     l->to->n_host++;
@@ -216,7 +221,15 @@ static trn_status lower_all(lowering *l, int32_t *number)
 
 trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g)
 {
-    lowering l = {.c = c, .from = g, .to = trn__graph_new(c)};
+    return trn__graph_lowered_for(c, g, c->backend, c->device);
+}
+
+trn_graph *trn__graph_lowered_for(trn_context *c, const trn_graph *g,
+                                  const trn_backend *table, trn_device *device)
+{
+    const trn__target target = {table, device};
+    lowering l = {
+        .c = c, .target = &target, .from = g, .to = trn__graph_new(c)};
     size_t bytes = (size_t)(g->n_values + 1) * sizeof(int32_t);
     int32_t *number = trn__alloc(c, bytes);
     if (number == NULL)

@@ -8,14 +8,20 @@
 #include "libtrn/ops/trace.h"
 
 /* A composite node's body: inputs are the node's, scalars 0 .. n_scalars - 1
- * and draw 0 are its own; the other scalars are literals. */
+ * and draw 0 are its own; the other scalars are literals.  Its primitives are
+ * checked against `target` (NULL: the context's device). */
 trn_status trn__body_trace(trn_context *c, const trn_graph *g, int32_t node,
-                           trn_graph **out);
+                           const trn__target *target, trn_graph **out);
 
 /* A graph in which every node is one that the device takes: the composites that
  * it does not are replaced by their bodies, primitives that it does not are
  * placed on the host where the device can do that and the context allows it. */
 trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g);
+
+/* The same for another device than the context's, which captures.  Of `table`
+ * name, caps and supports are looked at. */
+trn_graph *trn__graph_lowered_for(trn_context *c, const trn_graph *g,
+                                  const trn_backend *table, trn_device *device);
 
 /* Raises if nobody can do this call: the device lacks it, it is no composite,
  * and the host is not allowed to. */

@@ -102,6 +102,8 @@ static trn_status compile(trn_context *c, trn__plan *plan)
         return c->status;
     TRN_TRY(trn__graph_prepare(plan->graph));
     int32_t status = b->compile(c->device, plan->graph, &plan->program);
+    if (status == TRN_OK && c->status != TRN_OK)
+        return c->status; /* the graph was not given to it as a whole */
     if (status != TRN_OK) {
         plan->program = NULL;
         return trn__fail(c, (trn_status)status,

@@ -69,6 +69,13 @@ typedef struct trn__trace {
     struct trn__plan *plan; /* libtrn/ops/plan.h */
 } trn__trace;
 
+/* The device that a graph is to fit: that of the context, or one that is not
+ * open, of which a program is wanted all the same. */
+typedef struct trn__target {
+    const trn_backend *table;
+    trn_device *device;
+} trn__target;
+
 /* What a context keeps about tracing; c->capture. */
 typedef struct trn__capture {
     bool steps;    /* steps are captured */
@@ -104,6 +111,8 @@ typedef struct trn__capture {
     bool flight_failed; /* the oldest one, not yet undone */
     char reason[512];   /* of the last trace that did not match */
     bool refuse_early_read;
+    const trn__target
+        *target; /* bodies: for whom; NULL: the context's device */
     uint64_t plan_limit;
     trn_capture_info info;
 } trn__capture;

@@ -38,6 +38,16 @@ static void note_used(trn__capture *p, int32_t i, const trn__call *k)
     p->used[i].through = p->through;
 }
 
+/* Scalars of its own, or those of the same call before it? */
+static bool same_source(const trn__entry *e, const trn__graph_node *n,
+                        const trn__call *k)
+{
+    return e->sourced == k->sourced &&
+           (!k->sourced ||
+            memcmp(n->scalar, k->scalar,
+                   (size_t)k->n_values * sizeof n->scalar[0]) == 0);
+}
+
 static bool agrees(trn_context *c, const trn__trace *t, void *user)
 {
     const wanted *w = user;
@@ -50,7 +60,7 @@ static bool agrees(trn_context *c, const trn__trace *t, void *user)
         return false;
     const trn__graph_node *n = &t->graph->nodes[e->node];
     const trn__call *k = w->k;
-    if (n->op != k->op ||
+    if (n->op != k->op || !same_source(e, n, k) ||
         (k->attrs_size > 0 && memcmp(n->attrs, k->attrs, k->attrs_size) != 0))
         return false;
     for (int i = 0; i < k->n_in; i++) {
@@ -82,8 +92,11 @@ static void note_call(trn_context *c, const trn__call *k)
 static void take_scalars(trn__capture *p, trn__call *k,
                          const trn__graph_node *n)
 {
-    for (int i = 0; i < k->n_values; i++)
+    for (int i = 0; i < k->n_values; i++) {
+        k->scalar[i] = n->scalar[i];
         p->scalars[n->scalar[i]] = k->values[i];
+    }
+    k->numbered = p->serial;
     if (n->draw >= 0) {
         p->draws[n->draw][0] = k->key;
         p->draws[n->draw][1] = k->draw;
@@ -368,6 +381,8 @@ trn_tensor *trn__trace_op(trn__call *k, const trn__op_info *info)
     trn__desc desc;
     int32_t in[TRN__MAX_IN];
     k->out = NULL;
+    if (k->repeated) /* ... since this trace began */
+        k->sourced = k->numbered == p->serial;
     p->calling = k->op;
     for (int i = 0; i < k->n_in; i++) {
         in[i] = trn__slot_of(c, k->in[i]);

@@ -9,7 +9,7 @@
 
 #define NO_LIMIT 1e300
 
-static void fill(trn_optim *o, trn__call *k)
+static void fill(const trn_optim *o, trn__call *k)
 {
     static const trn_adamw_attrs none;
     const trn_adamw_options *a = &o->options.adamw;

@@ -124,23 +124,29 @@ static trn_status check_step(trn_optim *o)
     return TRN_OK;
 }
 
-static trn_status update(trn_optim *o, int64_t i)
+/* What the updates of all parameters have in common. */
+static trn__call begin_updates(const trn_optim *o)
 {
-    trn_tensor *p = o->parameters[i];
-    trn__call k = {.c = o->c};
-    if (p->storage->deferred) /* two updates of it in a step: in turn */
-        TRN_TRY(o->c->tensors->settle(o->c, p));
-    k.in[0] = p;
-    k.in[1] = p->grad;
-    for (int s = 0; s < o->kind->n_states; s++)
-        k.in[2 + s] = o->states[s][i];
+    trn__call k = {.c = o->c, .repeated = true};
     trn__fp_env saved; /* host arithmetic has the library's modes, too */
     trn__fp_enter(&saved);
     o->kind->fill(o, &k);
     trn__fp_leave(&saved);
     k.n_in = trn__ops[k.op].n_in;
     k.n_values = trn__ops[k.op].n_values;
-    return trn__defer_update(&k);
+    return k;
+}
+
+static trn_status update(trn_optim *o, int64_t i, trn__call *k)
+{
+    trn_tensor *p = o->parameters[i];
+    if (p->storage->deferred) /* two updates of it in a step: in turn */
+        TRN_TRY(o->c->tensors->settle(o->c, p));
+    k->in[0] = p;
+    k->in[1] = p->grad;
+    for (int s = 0; s < o->kind->n_states; s++)
+        k->in[2 + s] = o->states[s][i];
+    return trn__defer_update(k);
 }
 
 trn_status trn_optim_step(trn_optim *o)
@@ -151,9 +157,10 @@ trn_status trn_optim_step(trn_optim *o)
     TRN_TRY(trn__pending(c));
     TRN_TRY(check_step(o));
     bool mode = trn__grad_mode(c, false);
+    trn__call k = begin_updates(o);
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
         if (grad_at(o, i) != NULL)
-            update(o, i);
+            update(o, i, &k);
     }
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
         if (!o->keep_grad && grad_at(o, i) != NULL)

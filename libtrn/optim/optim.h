@@ -17,8 +17,9 @@ typedef struct trn__optim_kind {
     const char *name;
     int n_states;
     const char *state_names[TRN__MAX_STATES];
-    /* Completes an UPDATE call: op, attributes, values. */
-    void (*fill)(trn_optim *o, trn__call *k);
+    /* Begins the UPDATE calls of a step, one for each parameter: op,
+     * attributes, values. */
+    void (*fill)(const trn_optim *o, trn__call *k);
 } trn__optim_kind;
 
 struct trn_optim {

@@ -9,7 +9,7 @@
 
 #define NO_LIMIT 1e300
 
-static void fill_plain(trn_optim *o, trn__call *k)
+static void fill_plain(const trn_optim *o, trn__call *k)
 {
     static const trn_sgd_attrs none;
     k->op = TRN_OP_sgd_update;
@@ -19,7 +19,7 @@ static void fill_plain(trn_optim *o, trn__call *k)
     k->values[1] = o->options.sgd.weight_decay;
 }
 
-static void fill_momentum(trn_optim *o, trn__call *k)
+static void fill_momentum(const trn_optim *o, trn__call *k)
 {
     const trn_sgd_options *s = &o->options.sgd;
     k->op = TRN_OP_sgd_momentum_update;

@@ -24,6 +24,7 @@ trn_status trn__storage_read(trn__storage *s, uint64_t offset, void *data,
         return trn__fail(c, TRN_ERR_DEVICE,
                          "read: device %s could not read %llu bytes",
                          c->backend->name, (unsigned long long)bytes);
+    c->bytes_to_host += bytes;
     return TRN_OK;
 }
 
@@ -41,6 +42,7 @@ trn_status trn__storage_write(trn__storage *s, uint64_t offset,
         return trn__fail(c, TRN_ERR_DEVICE,
                          "write: device %s could not write %llu bytes",
                          c->backend->name, (unsigned long long)bytes);
+    c->bytes_to_device += bytes;
     return TRN_OK;
 }
 

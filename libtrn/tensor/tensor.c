@@ -222,16 +222,30 @@ trn_tensor *trn__tensor_ghost(trn_context *c, const trn__desc *desc)
     return t;
 }
 
+trn_buffer *trn__buffer_new(trn_context *c, const trn_arg *like, uint64_t bytes)
+{
+    const trn_backend *b = c->backend;
+    if (b->alloc_like == NULL)
+        return b->alloc(c->device, bytes);
+    trn_arg plain = *like;
+    plain.buffer = NULL;
+    plain.offset = 0;
+    trn__row_major(&plain);
+    return b->alloc_like(c->device, &plain, bytes);
+}
+
 trn_tensor *trn__tensor_new(trn_context *c, const char *what,
                             const trn__desc *desc)
 {
+    trn_arg like = {.dtype = desc->dtype, .rank = desc->rank};
     uint64_t bytes = (uint64_t)trn__numel(desc->rank, desc->shape) *
                      trn_dtype_size((trn_dtype)desc->dtype);
     trn__storage *s = storage_new(c, what, bytes);
     if (s == NULL)
         return NULL;
+    memcpy(like.shape, desc->shape, sizeof like.shape);
     if (bytes > 0)
-        s->buffer = c->backend->alloc(c->device, bytes);
+        s->buffer = trn__buffer_new(c, &like, bytes);
     trn_tensor *t = NULL;
     if (bytes == 0 || s->buffer != NULL)
         t = tensor_init(c, desc);

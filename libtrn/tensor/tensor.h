@@ -148,6 +148,10 @@ trn_tensor *trn__tensor_lazy(trn_context *c, const trn__desc *desc);
 trn_tensor *trn__detach_from_scope(trn_tensor *t);
 /* A shape without data, in no scope; refs 1. */
 trn_tensor *trn__tensor_ghost(trn_context *c, const trn__desc *desc);
+/* Memory of the device, `bytes` > 0, for a contiguous tensor of that type and
+ * shape; NULL: it has none. */
+trn_buffer *trn__buffer_new(trn_context *c, const trn_arg *like,
+                            uint64_t bytes);
 /* References inside the library. */
 trn_tensor *trn__ref(trn_tensor *t);
 void trn__unref(trn_tensor *t);
