@@ -74,11 +74,12 @@ endif
 
 X86 := $(filter x86_64-%,$(MACHINE))
 LIB_DEFS := $(if $(X86),,-DTRN_NO_AVX2) $(if $(HAVE_ZLIB),-DTRN_HAVE_ZLIB) \
-            $(if $(HAVE_OPENMP),-DTRN_HAVE_OPENMP)
+            $(if $(HAVE_OPENMP),-DTRN_HAVE_OPENMP) $(if $(HAVE_PROTOBUFC),-DTRN_HAVE_PROTOBUFC)
 TOOL_DEFS := $(if $(HAVE_JANSSON),-DTRN_HAVE_JANSSON)
 PEER_DEFS := $(if $(HAVE_OPENBLAS),-DTRN_HAVE_OPENBLAS $(OPENBLAS_CFLAGS)) \
              $(if $(HAVE_MPFR),-DTRN_HAVE_MPFR)
-LIBS := $(if $(HAVE_ZLIB),-lz) $(if $(HAVE_OPENMP),-fopenmp) -pthread -ldl -lm
+LIBS := $(if $(HAVE_ZLIB),-lz) $(if $(HAVE_PROTOBUFC),-lprotobuf-c) \
+        $(if $(HAVE_OPENMP),-fopenmp) -pthread -ldl -lm
 TOOL_LIBS := $(if $(HAVE_JANSSON),-ljansson)
 PEER_LIBS := $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) \
              $(if $(HAVE_MPFR),-lmpfr -lgmp)
@@ -99,7 +100,7 @@ RUN := $(if $(SAN)$(filter no,$(LINKS)),$(B),build)
 # ---- Sources ----------------------------------------------------------------
 
 LIB_SRC := $(sort $(wildcard libtrn/*/*.c kernels/*.c kernels/generic/*.c \
-                             backends/cpu/*.c))
+                             backends/cpu/*.c backends/hlo/*.c))
 LIB_SRC += $(if $(X86),$(sort $(wildcard kernels/avx2/*.c)))
 TOOL_SRC := $(sort $(wildcard tools/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*.c))
@@ -110,7 +111,7 @@ BENCH_SRC := $(sort $(wildcard bench/*.c))
 C_FILES = $(sort $(wildcard $(foreach e,c h,$(foreach p,* */* */*/*,$(C_DIRS:%=%/$(p).$(e))))))
 
 objects = $(patsubst %.c,$(B)/%.o,$(1))
-LIB_OBJ := $(call objects,$(LIB_SRC))
+LIB_OBJ := $(call objects,$(LIB_SRC)) $(if $(HAVE_PROTOBUFC),$(B)/backends/hlo/hlo.pb-c.o)
 EXAMPLES := $(EXAMPLE_SRC:%.c=$(B)/%)
 TESTS := $(TEST_SRC:%.c=$(B)/%)
 CHOSEN := $(if $(T),$(sort $(wildcard $(T:%=tests/test_%.c))),$(TEST_SRC))
@@ -181,7 +182,7 @@ $(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	$(if $(SAN)$(filter no,$(LINKS)),,$(if $(filter %/random-long %/bench-trn,$@),\
 	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
-include scripts/plugins.mk scripts/xla.mk
+include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
   $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC) $(XLA_SRC)))
 
@@ -242,7 +243,7 @@ lint: tidy cppcheck layers sizes banned names ## clang-tidy, cppcheck, own rules
 tidy: ## clang-tidy alone
 	$(Q)printf '%s\n' $(filter %.c,$(C_FILES)) | X86=$(X86) \
 	    OPENMP=$(if $(HAVE_OPENMP),-fopenmp) FLAGS="-DTRN_CHECK $(filter-out \
-	    -O%,$(BASE)) $(LIB_DEFS) $(PEER_DEFS) $(TOOL_DEFS)" sh scripts/tidy.sh
+	    -O%,$(BASE)) -I$(B) $(LIB_DEFS) $(PEER_DEFS) $(TOOL_DEFS)" sh scripts/tidy.sh
 cppcheck: ## cppcheck alone
 	$(Q)cppcheck --quiet --std=c11 -j2 --inline-suppr --error-exitcode=1 \
 	    --enable=warning,performance,portability --library=posix,gnu -DTRN_CHECK \

@@ -9,7 +9,8 @@
 set -u
 level=${1:-check}
 compiler=${CC:-cc}
-want=zlib1g-dev # OpenMP's part comes with gcc
+# OpenMP's part comes with gcc.
+want='zlib1g-dev libprotobuf-c-dev protobuf-c-compiler'
 command -v "${compiler%% *}" >/dev/null 2>&1 || want="gcc libc6-dev $want"
 case $level in
 demo) ;;

@@ -54,6 +54,18 @@ lacks() {
         lacks zlib '.gz files cannot be read' zlib1g-dev
     fi
 
+    # The compiler of messages and the library must be of one version.
+    echo 'syntax = "proto3"; message M { int32 x = 1; }' >"$dir/m.proto"
+    if protoc-c --proto_path="$dir" --c_out="$dir" "$dir/m.proto" \
+        >"$dir/log" 2>&1 && printf '#include "m.pb-c.c"
+int main(void) { M m = M__INIT; return m__get_packed_size(&m) != 0; }\n' |
+        try -lprotobuf-c; then
+        echo 'HAVE_PROTOBUFC := 1'
+    else
+        lacks protobuf-c 'nothing is lowered to HLO' \
+            'libprotobuf-c-dev and protobuf-c-compiler'
+    fi
+
     if printf '#include <jansson.h>
 int main(void) { json_decref(json_object()); return 0; }\n' | try -ljansson; then
         echo 'HAVE_JANSSON := 1'

@@ -23,6 +23,9 @@ typedef struct trn__hlo_profile trn__hlo_profile;
 /* NULL: there is none of that name. */
 const trn__hlo_profile *trn__hlo_profile_named(const char *name);
 
+/* Can this build write modules?  Not without protobuf-c. */
+bool trn__hlo_available(void);
+
 /* Has this profile a lowering for the call?  Answers trn_backend.supports, the
  * host's question about a type included. */
 bool trn__hlo_supports(const trn__hlo_profile *profile,

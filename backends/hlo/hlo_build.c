@@ -77,17 +77,6 @@ int64_t trn__hlo_numel(const trn__hlo_shape *s)
     return n;
 }
 
-bool trn__hlo_is_float(uint32_t type)
-{
-    return type == TRN__HLO_F16 || type == TRN__HLO_BF16 ||
-           type == TRN__HLO_F32 || type == TRN__HLO_F64;
-}
-
-bool trn__hlo_is_signed(uint32_t type)
-{
-    return type == TRN__HLO_S32 || type == TRN__HLO_S64;
-}
-
 /* A new instruction with its operands; NULL if one is missing. */
 static trn__hlo_inst *add(trn__hlo_module *m, uint32_t op, int32_t n,
                           const int32_t *x, const trn__hlo_shape *shape)

@@ -20,8 +20,6 @@ trn__hlo_shape trn__hlo_shape_of(const trn__hlo_module *m, int32_t i);
 trn__hlo_shape trn__hlo_array(uint32_t type, uint32_t rank,
                               const int64_t *dims);
 int64_t trn__hlo_numel(const trn__hlo_shape *s);
-bool trn__hlo_is_float(uint32_t type);
-bool trn__hlo_is_signed(uint32_t type);
 
 int32_t trn__hlo_parameter(trn__hlo_module *m, const trn__hlo_shape *shape);
 /* A scalar of these bits; of this number, exactly representable in type. */

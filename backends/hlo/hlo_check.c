@@ -57,7 +57,7 @@ void trn__hlo_check_bad(trn__hlo_lowering *l, uint32_t kind, uint32_t input,
                             trn__hlo_splat(m, zero, &places)),
             zero);
     }
-    d->checks[d->n_checks++] = (trn__hlo_check){
+    d->checks[d->n_checks++] = (trn__hlo_watch){
         .node = l->node_number,
         .kind = kind,
         .input = input,
@@ -119,7 +119,7 @@ bool trn__hlo_check_vector(trn__hlo_lowering *l, int32_t *vector, int32_t *good)
     const int32_t zero = trn__hlo_number(m, type, 0.0);
     int32_t code = zero, position = zero, value = zero;
     for (int32_t i = d->n_checks; i-- > 0;) { /* the first one wins */
-        const trn__hlo_check *c = &d->checks[i];
+        const trn__hlo_watch *c = &d->checks[i];
         const int32_t number = trn__hlo_number(m, type, i + 1);
         code = trn__hlo_select(m, c->found, number, code);
         position = trn__hlo_select(m, c->found, c->position, position);
@@ -154,7 +154,7 @@ int32_t trn__hlo_read_check(const trn__hlo_program *program, const void *vector,
         return TRN_OK;
     if (found[0] < 0 || found[0] > d->n_checks)
         return TRN_ERR_DEVICE;
-    const trn__hlo_check *c = &d->checks[found[0] - 1];
+    const trn__hlo_watch *c = &d->checks[found[0] - 1];
     outcome->node = c->node;
     outcome->report = (trn_op_report){
         .kind = c->kind,

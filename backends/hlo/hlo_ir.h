@@ -2,7 +2,7 @@
  *
  * A module on its way: a list of instructions, each of which uses earlier ones
  * only.  hlo_build.c makes them and infers their shapes, hlo_verify.c checks a
- * finished module on its own, hlo_encode.c and hlo_print.c write it.
+ * finished module on its own, hlo_encode.c and hlo_text.c write it.
  *
  * Semantics of the opcodes: "XLA operation semantics", openxla.org.
  */
@@ -175,6 +175,8 @@ static inline int32_t trn__hlo_operand(const trn__hlo_module *m,
 const char *trn__hlo_op_text(uint32_t op);
 const char *trn__hlo_type_text(uint32_t type);
 uint32_t trn__hlo_type_bytes(uint32_t type); /* 0: no such type */
+bool trn__hlo_is_float(uint32_t type);
+bool trn__hlo_is_signed(uint32_t type);
 
 /*
  * Checks a finished module as XLA's verifier would, and against the profile:
@@ -187,7 +189,7 @@ bool trn__hlo_verify(const trn__hlo_module *m, const trn__hlo_profile *profile,
                      char *message, size_t size);
 
 /* The module as the bytes of an HloModuleProto, from host->alloc; NULL: out of
- * memory.  Equal modules give equal bytes. */
+ * memory, or a build without protobuf-c.  Equal modules give equal bytes. */
 void *trn__hlo_encode(const trn__hlo_module *m, size_t *n_bytes);
 
 /* The module as HLO text. */

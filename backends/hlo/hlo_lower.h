@@ -35,7 +35,7 @@ typedef struct trn__hlo_vector {
 enum { TRN__HLO_N_VECTORS = 6 };
 
 /* A value of which the device finds out whether it is good. */
-typedef struct trn__hlo_check {
+typedef struct trn__hlo_watch {
     int32_t node;
     uint32_t kind; /* enum trn_report_kind */
     uint32_t input;
@@ -44,7 +44,7 @@ typedef struct trn__hlo_check {
     int32_t position; /* a scalar: the lowest bad position */
     int32_t found;    /* a pred: is there one? */
     int32_t value;    /* a scalar: the value there; -1: of no interest */
-} trn__hlo_check;
+} trn__hlo_watch;
 
 /* A draw that the host makes: its call, but for key, number and memory. */
 typedef struct trn__hlo_random {
@@ -57,7 +57,7 @@ typedef struct trn__hlo_random {
 /* What fill and read_check need to know. */
 struct trn__hlo_detail {
     trn__hlo_vector vectors[TRN__HLO_N_VECTORS];
-    trn__hlo_check *checks;
+    trn__hlo_watch *checks;
     int32_t n_checks, room_checks;
     trn__hlo_random *randoms;
     int32_t n_randoms, room_randoms;

@@ -301,11 +301,16 @@ const char *trn_numerics_version(void)
 #else
 #define HAVE_ZLIB false
 #endif
+#ifdef TRN_HAVE_PROTOBUFC
+#define HAVE_PROTOBUFC true
+#else
+#define HAVE_PROTOBUFC false
+#endif
 
 const char *trn_build_part(int index, bool *present)
 {
-    const char *const names[] = {"openmp", "zlib"};
-    const bool have[] = {trn__openmp_available(), HAVE_ZLIB};
+    const char *const names[] = {"openmp", "zlib", "protobuf-c"};
+    const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC};
     if (index < 0 || index >= (int)(sizeof have / sizeof have[0]))
         return NULL;
     if (present != NULL)
