@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Comparing random programs; see random_xla.h.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/xla/random_xla.h"
+#include "tests/xla/xla_bounds.h"
+#include "tests/xla/xla_child.h"
+#include "tests/xla/xla_node.h"
+
+#define MOST_APART 1e-3
+#define FACTOR 16.0
+#define FLOOR_ULPS 8.0
+
+enum { NODES_AT_ONCE = 1000 };
+
+/* A group of programs, compared together. */
+typedef struct group {
+    trn_context *c;
+    xla_tally *t;
+    int n;
+    xla_program program[XLA_PROGRAMS_AT_ONCE];
+} group;
+
+static double most(double a, double b)
+{
+    return b > a ? b : a;
+}
+
+static double element(uint32_t dtype, const void *data, int64_t i)
+{
+    return (double)dtype_get((trn_dtype)dtype, data, i);
+}
+
+/* ---- nodes, each alone ---- */
+
+typedef struct place {
+    int program;
+    int32_t node, first;
+} place;
+
+static void node_failed(group *g, const place *at, const char *format, ...)
+{
+    const xla_program *p = &g->program[at->program];
+    const trn__graph_node *n = &p->graph->nodes[at->node];
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    g->t->failures++;
+    printf("FAILED seed %llu, node %d, %s to %s: %s\n",
+           (unsigned long long)p->seed, (int)at->node,
+           trn__graph_ops[n->op].name,
+           trn__describe(&p->graph->values[n->out[0]].arg).s, text);
+    for (int i = 0; i < n->n_in; i++)
+        printf("  input %d: %s\n", i,
+               trn__describe(&p->graph->values[n->in[i]].arg).s);
+}
+
+static void compare_node(group *g, const place *at, const void *got)
+{
+    const xla_program *p = &g->program[at->program];
+    const trn__graph_node *n = &p->graph->nodes[at->node];
+    uint32_t dtype = p->graph->values[n->out[0]].arg.dtype;
+    int64_t where = -1;
+    double share = xla_node_share(g->c, p, at->node, got, &where);
+    g->t->nodes++;
+    g->t->node_worst[n->op] = most(g->t->node_worst[n->op], share);
+    if (share > 1)
+        node_failed(g, at, "element %lld is %.17g, expected %.17g: %g bounds",
+                    (long long)where, element(dtype, got, where),
+                    element(dtype, p->narrow.at[n->out[0]], where), share);
+}
+
+/* Nodes [0, n) of a list in one module; in two, if it does not run. */
+static void run_nodes(group *g, place *list, int n)
+{
+    xla_pack pack;
+    xla_pack_open(&pack, g->c);
+    for (int i = 0; i < n; i++)
+        xla_pack_alone(&pack, &g->program[list[i].program], list[i].node,
+                       &list[i].first);
+    bool good = xla_pack_run(&pack);
+    g->t->modules++;
+    for (int i = 0; i < n && good; i++)
+        compare_node(g, &list[i], pack.out[list[i].first]);
+    if (!good && n == 1)
+        node_failed(g, list, "status %d, %s", (int)pack.outcome.status,
+                    trn_errmsg(g->c));
+    xla_pack_close(&pack);
+    if (!good && n > 1) {
+        run_nodes(g, list, n / 2);
+        run_nodes(g, list + n / 2, n - n / 2);
+    }
+}
+
+static void compare_nodes(group *g)
+{
+    static place list[NODES_AT_ONCE];
+    int n = 0;
+    for (int i = 0; i < g->n; i++) {
+        const trn_graph *graph = g->program[i].graph;
+        for (int32_t q = 0; q < graph->n_nodes; q++) {
+            if (xla_node_reads_subnormal(&g->program[i], q)) {
+                g->t->subnormal++;
+                continue;
+            }
+            list[n++] = (place){.program = i, .node = q};
+            if (n == NODES_AT_ONCE) {
+                run_nodes(g, list, n);
+                n = 0;
+            }
+        }
+    }
+    if (n > 0)
+        run_nodes(g, list, n);
+}
+
+/* ---- whole programs ---- */
+
+typedef enum judgement { FAIR, FAR_APART, OTHER_DECISION } judgement;
+
+/* How far apart the two runs of the CPU are in a value: the largest distance
+ * and the largest element.  False: they decide differently. */
+static bool apart(const xla_program *p, int32_t v, double *off, double *size)
+{
+    uint32_t dtype = p->graph->values[v].arg.dtype;
+    *off = *size = 0;
+    if (!trn__is_float(dtype))
+        return memcmp(p->narrow.at[v], p->wide.at[v],
+                      xla_bytes(p->graph, v, false)) == 0;
+    for (int64_t i = 0; i < xla_numel(p->graph, v); i++) {
+        double x = element(dtype, p->narrow.at[v], i);
+        double y = element(TRN_F64, p->wide.at[v], i);
+        if (isfinite(x) && isfinite(y)) {
+            *off = most(*off, fabs(x - y));
+            *size = most(*size, fabs(x));
+        } else if (!(isnan(x) && isnan(y)) && x != y) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static judgement judge(const xla_program *p)
+{
+    const trn_graph *g = p->graph;
+    double off, size;
+    for (int32_t v = 0; v < g->n_values && p->has_wide; v++) {
+        if (!apart(p, v, &off, &size))
+            return OTHER_DECISION;
+    }
+    for (int32_t i = 0; i < g->n_outputs && p->has_wide; i++) {
+        apart(p, g->outputs[i].value, &off, &size);
+        if (off > MOST_APART * size)
+            return FAR_APART;
+    }
+    return p->has_wide ? FAIR : OTHER_DECISION;
+}
+
+/* The worst element of an output, as a part of what is allowed. */
+static double output_share(const xla_program *p, int32_t v, const void *got,
+                           double *bound, int64_t *where)
+{
+    uint32_t dtype = p->graph->values[v].arg.dtype;
+    const void *want = p->narrow.at[v];
+    double off, size, worst = 0;
+    apart(p, v, &off, &size);
+    *bound = 0;
+    if (trn__is_float(dtype))
+        *bound = FACTOR * off + (double)xla_tiny((trn_dtype)dtype) +
+                 FLOOR_ULPS * (double)dtype_ulp((trn_dtype)dtype, size);
+    for (int64_t i = 0; i < xla_numel(p->graph, v); i++) {
+        double x = element(dtype, want, i), y = element(dtype, got, i);
+        if (x == y || (isnan(x) && isnan(y)))
+            continue;
+        double s = isfinite(x) && isfinite(y) && *bound > 0
+                       ? fabs(x - y) / *bound
+                       : INFINITY;
+        if (s > worst) {
+            worst = s;
+            *where = i;
+        }
+    }
+    return worst;
+}
+
+static void compare_program(group *g, const xla_program *p, void *const *got)
+{
+    double worst = 0;
+    for (int32_t i = 0; i < p->graph->n_outputs; i++) {
+        int32_t v = p->graph->outputs[i].value;
+        uint32_t dtype = p->graph->values[v].arg.dtype;
+        int64_t where = -1;
+        double bound, share = output_share(p, v, got[i], &bound, &where);
+        if (share > 1 && worst <= 1)
+            printf("FAILED seed %llu, output %d, value %d, %s: element %lld is "
+                   "%.9g, expected %.9g (f64: %.9g), bound %g\n",
+                   (unsigned long long)p->seed, (int)i, (int)v,
+                   trn__describe(&p->graph->values[v].arg).s, (long long)where,
+                   element(dtype, got[i], where),
+                   element(dtype, p->narrow.at[v], where),
+                   element(xla_dtype(p->graph, v, true), p->wide.at[v], where),
+                   bound);
+        worst = most(worst, share);
+    }
+    g->t->failures += worst > 1;
+    g->t->program_worst = most(g->t->program_worst, worst);
+}
+
+/* Programs [from, to) in one module; in two, if it does not run. */
+static void run_programs(group *g, int from, int to)
+{
+    int32_t first[XLA_PROGRAMS_AT_ONCE];
+    xla_pack pack;
+    xla_pack_open(&pack, g->c);
+    for (int i = from; i < to; i++)
+        xla_pack_whole(&pack, &g->program[i], &first[i]);
+    bool good = xla_pack_run(&pack);
+    g->t->modules++;
+    for (int i = from; i < to && good; i++) {
+        if (judge(&g->program[i]) == FAIR)
+            compare_program(g, &g->program[i], pack.out + first[i]);
+    }
+    if (!good && to - from == 1 && judge(&g->program[from]) == FAIR) {
+        printf("FAILED seed %llu: status %d, %s\n",
+               (unsigned long long)g->program[from].seed,
+               (int)pack.outcome.status, trn_errmsg(g->c));
+        g->t->failures++;
+    }
+    xla_pack_close(&pack);
+    if (!good && to - from > 1) {
+        run_programs(g, from, from + (to - from) / 2);
+        run_programs(g, from + (to - from) / 2, to);
+    }
+}
+
+/* ---- groups ---- */
+
+void xla_random_run(trn_context *c, uint64_t *seed, int n, xla_tally *t)
+{
+    static group g;
+    g.c = c;
+    g.t = t;
+    for (g.n = 0; g.n < n && g.n < XLA_PROGRAMS_AT_ONCE; ++*seed) {
+        xla_fate fate = xla_record(c, *seed, &g.program[g.n]);
+        t->failing += fate == XLA_FAILED;
+        t->without_result += fate == XLA_NOTHING_RUN;
+        if (fate != XLA_RECORDED)
+            continue;
+        judgement j = judge(&g.program[g.n++]);
+        t->far_apart += j == FAR_APART;
+        t->other_decision += j == OTHER_DECISION;
+    }
+    t->programs += g.n;
+    xla_running("seeds to %llu, %d programs, nodes alone",
+                (unsigned long long)*seed, g.n);
+    compare_nodes(&g);
+    xla_running("seeds to %llu, %d programs", (unsigned long long)*seed, g.n);
+    run_programs(&g, 0, g.n);
+    for (int i = 0; i < g.n; i++)
+        xla_program_free(&g.program[i]);
+}
+
+void xla_tally_add(xla_tally *t, const xla_tally *more)
+{
+    t->programs += more->programs;
+    t->failing += more->failing;
+    t->without_result += more->without_result;
+    t->nodes += more->nodes;
+    t->subnormal += more->subnormal;
+    t->far_apart += more->far_apart;
+    t->other_decision += more->other_decision;
+    t->failures += more->failures;
+    t->modules += more->modules;
+    for (int i = 0; i < TRN_OP_LIMIT; i++)
+        t->node_worst[i] = most(t->node_worst[i], more->node_worst[i]);
+    t->program_worst = most(t->program_worst, more->program_worst);
+}
+
+void xla_tally_print(const xla_tally *t)
+{
+    printf("%lld programs (%lld seeds more fail, %lld have no result), %lld "
+           "nodes alone (%lld with subnormal inputs left out), exempt: %lld "
+           "far apart, %lld decide otherwise; %lld modules, %lld failures\n",
+           (long long)t->programs, (long long)t->failing,
+           (long long)t->without_result, (long long)t->nodes,
+           (long long)t->subnormal, (long long)t->far_apart,
+           (long long)t->other_decision, (long long)t->modules,
+           (long long)t->failures);
+    printf("worst, as a part of what is allowed: whole programs %.3g",
+           t->program_worst);
+    for (int i = 0; i < TRN_OP_LIMIT; i++) {
+        if (t->node_worst[i] > 0)
+            printf(", %s %.3g", trn__graph_ops[i].name, t->node_worst[i]);
+    }
+    printf("\n");
+}
