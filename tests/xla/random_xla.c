@@ -12,6 +12,7 @@
 #include "tests/xla/xla_node.h"
 
 #define MOST_APART 1e-3
+#define MOST_APART_SMALL 0x1p-5
 #define FACTOR 16.0
 #define FLOOR_ULPS 8.0
 
@@ -146,9 +147,20 @@ static bool apart(const xla_program *p, int32_t v, double *off, double *size)
     return true;
 }
 
+static double most_apart(const trn_graph *g)
+{
+    for (int32_t v = 0; v < g->n_values; v++) {
+        uint32_t dtype = g->values[v].arg.dtype;
+        if (dtype == TRN_BF16 || dtype == TRN_F16)
+            return MOST_APART_SMALL;
+    }
+    return MOST_APART;
+}
+
 static judgement judge(const xla_program *p)
 {
     const trn_graph *g = p->graph;
+    const double limit = most_apart(g);
     double off, size;
     for (int32_t v = 0; v < g->n_values && p->has_wide; v++) {
         if (!apart(p, v, &off, &size))
@@ -156,7 +168,7 @@ static judgement judge(const xla_program *p)
     }
     for (int32_t i = 0; i < g->n_outputs && p->has_wide; i++) {
         apart(p, g->outputs[i].value, &off, &size);
-        if (off > MOST_APART * size)
+        if (off > limit * size)
             return FAR_APART;
     }
     return p->has_wide ? FAIR : OTHER_DECISION;

@@ -10,8 +10,9 @@
  *
  * with maxima over the output, where f64 is the CPU's run with every float in
  * f64.  Exempt, and counted, is a program of which an output's f32 and f64 are
- * more than 1e-3 of its largest element apart, or whose two runs decide
- * differently (a bool or an integer differs, one is finite and one is not).
+ * more than 1e-3 of its largest element apart (2^-5, where it has bf16 or f16
+ * values: their rounding alone is 2^-9), or whose two runs decide differently
+ * (a bool or an integer differs, one is finite and one is not).
  */
 #ifndef TRN_TESTS_RANDOM_XLA_H
 #define TRN_TESTS_RANDOM_XLA_H
