@@ -100,7 +100,8 @@ RUN := $(if $(SAN)$(filter no,$(LINKS)),$(B),build)
 # ---- Sources ----------------------------------------------------------------
 
 LIB_SRC := $(sort $(wildcard libtrn/*/*.c kernels/*.c kernels/generic/*.c \
-                             backends/cpu/*.c backends/hlo/*.c))
+                             backends/cpu/*.c backends/hlo/*.c \
+                             backends/pjrt/*.c))
 LIB_SRC += $(if $(X86),$(sort $(wildcard kernels/avx2/*.c)))
 TOOL_SRC := $(sort $(wildcard tools/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*.c))

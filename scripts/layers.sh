@@ -104,7 +104,8 @@ foreign() {
     backends/hlo/* | backends/trn3/sim/*)
         has protobuf-c/protobuf-c.h "$2"
         ;;
-    backends/pjrt/* | backends/trn3/*) has dlfcn.h "$2" ;;
+    backends/pjrt/*) has 'dlfcn.h pthread.h' "$2" ;;
+    backends/trn3/*) has dlfcn.h "$2" ;;
     backends/loop/*) has pthread.h "$2" ;;
     tools/*) has 'jansson.h json-c/json.h' "$2" ;;
     bench/*) has 'cblas.h pthread.h' "$2" ;;

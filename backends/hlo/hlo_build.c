@@ -15,7 +15,8 @@ void trn__hlo_module_init(trn__hlo_module *m, const trn_host_services *host)
 
 void trn__hlo_module_free(trn__hlo_module *m)
 {
-    void *const lists[] = {m->insts, m->operands, m->helpers, m->aliases};
+    void *const lists[] = {m->insts,   m->operands,  m->helpers,
+                           m->aliases, m->constants, m->params};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         m->host->dealloc(m->host->host, lists[i]);
     memset(m, 0, sizeof *m);
@@ -148,24 +149,41 @@ void trn__hlo_add_alias(trn__hlo_module *m, int32_t result, int32_t param)
 
 int32_t trn__hlo_parameter(trn__hlo_module *m, const trn__hlo_shape *shape)
 {
+    m->params =
+        grown(m, m->params, m->n_params, 1, &m->room_params, sizeof *m->params);
     trn__hlo_inst *p = add(m, TRN__HLO_OP_PARAMETER, 0, NULL, shape);
-    if (p != NULL)
-        p->number = m->n_params++;
+    if (p == NULL)
+        return -1;
+    p->number = m->n_params;
+    m->params[m->n_params++] = id(m, p);
     return id(m, p);
+}
+
+/* The constant, if there is one; -1. */
+static int32_t find_constant(const trn__hlo_module *m, uint32_t type,
+                             uint64_t bits)
+{
+    for (int32_t i = 0; i < m->n_constants; i++) {
+        const trn__hlo_inst *old = &m->insts[m->constants[i]];
+        if (old->shape.type == type && old->literal == bits)
+            return m->constants[i];
+    }
+    return -1;
 }
 
 int32_t trn__hlo_bits(trn__hlo_module *m, uint32_t type, uint64_t bits)
 {
-    for (int32_t i = 0; i < m->n_insts; i++) { /* one of each */
-        const trn__hlo_inst *old = &m->insts[i];
-        if (old->op == TRN__HLO_OP_CONSTANT && old->shape.type == type &&
-            old->literal == bits)
-            return i;
-    }
+    const int32_t old = find_constant(m, type, bits);
+    if (old >= 0)
+        return old;
     const trn__hlo_shape scalar = trn__hlo_array(type, 0, NULL);
+    m->constants = grown(m, m->constants, m->n_constants, 1, &m->room_constants,
+                         sizeof *m->constants);
     trn__hlo_inst *c = add(m, TRN__HLO_OP_CONSTANT, 0, NULL, &scalar);
-    if (c != NULL)
-        c->literal = bits;
+    if (c == NULL)
+        return -1;
+    c->literal = bits;
+    m->constants[m->n_constants++] = id(m, c);
     return id(m, c);
 }
 

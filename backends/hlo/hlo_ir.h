@@ -159,6 +159,9 @@ typedef struct trn__hlo_module {
     int32_t *operands;    /* numbers of instructions */
     trn__hlo_helper *helpers;
     trn__hlo_alias *aliases;
+    int32_t *constants; /* instructions, each constant once */
+    int32_t *params;    /* instructions, by number */
+    int32_t n_constants, room_constants, room_params;
     int32_t n_insts, n_operands, n_helpers, n_aliases, n_params;
     int32_t room_insts, room_operands, room_helpers, room_aliases;
     int32_t status; /* of the first failure while building */

@@ -132,11 +132,24 @@ int32_t trn__hlo_new_param(trn__hlo_lowering *l, uint32_t source, int32_t index,
     return inst;
 }
 
+/* No tensor of a type that the profile lacks should have come so far. */
+static void refuse_type(trn__hlo_lowering *l, int32_t input, uint32_t dtype)
+{
+    char message[128];
+    snprintf(message, sizeof message,
+             "hlo: input %d of the step is %s, which profile %s does not store",
+             (int)input, trn__hlo_type_text(trn__hlo_type_of(dtype)),
+             l->profile->name);
+    trn__hlo_fail(&l->m, TRN_ERR_UNSUPPORTED, message);
+}
+
 static void lower_inputs(trn__hlo_lowering *l)
 {
     for (int32_t i = 0; i < l->info.n_inputs; i++) {
         const int32_t v = l->host->graph_input(l->graph, i);
         const trn_arg arg = value_arg(l, v);
+        if (!(TRN_DTYPE_BIT(arg.dtype) & l->profile->stores))
+            refuse_type(l, i, arg.dtype);
         l->value[v] = trn__hlo_arg_numel(&arg) == 0
                           ? TRN__HLO_EMPTY
                           : trn__hlo_new_param(l, TRN__HLO_INPUT, i, arg.dtype,
@@ -194,6 +207,16 @@ static void lower_nodes(trn__hlo_lowering *l)
 
 /* ---- results ---- */
 
+static void *take(trn__hlo_lowering *l, size_t bytes)
+{
+    void *memory = l->host->alloc(l->host->host, bytes);
+    if (memory == NULL)
+        trn__hlo_fail(&l->m, TRN_ERR_NOMEM, "hlo: no memory for the module");
+    else
+        memset(memory, 0, bytes);
+    return memory;
+}
+
 static int32_t param_of_input(const trn__hlo_program *p, int32_t input)
 {
     for (int32_t i = 0; i < p->n_params; i++) {
@@ -204,24 +227,14 @@ static int32_t param_of_input(const trn__hlo_program *p, int32_t input)
     return -1;
 }
 
-/* The instruction that is parameter `number`. */
-static int32_t param_inst(const trn__hlo_module *m, int32_t number)
+/* For each instruction, is it an operand?  NULL: out of memory. */
+static bool *find_reads(trn__hlo_lowering *l)
 {
-    for (int32_t i = 0; i < m->n_insts; i++) {
-        if (m->insts[i].op == TRN__HLO_OP_PARAMETER &&
-            m->insts[i].number == number)
-            return i;
-    }
-    return -1;
-}
-
-static bool is_read(const trn__hlo_module *m, int32_t inst)
-{
-    for (int32_t i = 0; i < m->n_operands; i++) {
-        if (m->operands[i] == inst)
-            return true;
-    }
-    return false;
+    const trn__hlo_module *m = &l->m;
+    bool *reads = take(l, (size_t)m->n_insts + 1);
+    for (int32_t i = 0; reads != NULL && i < m->n_operands; i++)
+        reads[m->operands[i]] = true;
+    return reads;
 }
 
 /* `now`, or `old` where the condition does not hold. */
@@ -236,15 +249,15 @@ static int32_t guarded(trn__hlo_module *m, int32_t condition, int32_t now,
 /* What replaces an input keeps its old value where `good` does not hold.  Some
  * compilers lose a replaced input that nobody reads: it is always read. */
 static int32_t replacement(trn__hlo_lowering *l, int32_t now, int32_t param,
-                           int32_t good)
+                           int32_t good, const bool *reads)
 {
     trn__hlo_module *m = &l->m;
-    const int32_t old = param_inst(m, param);
+    const int32_t old = m->params[param];
     if (now == old)
         return now;
     if (good >= 0)
         return guarded(m, good, now, old);
-    if (is_read(m, old))
+    if (reads[old])
         return now;
     return guarded(m, trn__hlo_bits(m, TRN__HLO_PRED, 1), now, old);
 }
@@ -289,6 +302,9 @@ static void lower_outputs(trn__hlo_lowering *l, int32_t *roots)
 {
     int32_t vector = -1, good = -1;
     const bool checks = trn__hlo_check_vector(l, &vector, &good);
+    bool *reads = find_reads(l);
+    if (reads == NULL)
+        return;
     for (int32_t i = 0; i < l->info.n_outputs; i++) {
         trn_graph_output o = {.size = (uint32_t)sizeof o};
         l->host->graph_output(l->graph, i, &o);
@@ -298,9 +314,10 @@ static void lower_outputs(trn__hlo_lowering *l, int32_t *roots)
         const int32_t param =
             o.alias < 0 ? -1 : param_of_input(l->program, o.alias);
         if (param >= 0)
-            inst = replacement(l, inst, param, good);
+            inst = replacement(l, inst, param, good, reads);
         add_result(l, roots, inst, i, value_arg(l, o.value).dtype, param);
     }
+    l->host->dealloc(l->host->host, reads);
     if (checks) {
         l->program->check = l->program->n_results;
         add_result(l, roots, vector, -1,
@@ -310,16 +327,6 @@ static void lower_outputs(trn__hlo_lowering *l, int32_t *roots)
 }
 
 /* ---- the whole ---- */
-
-static void *take(trn__hlo_lowering *l, size_t bytes)
-{
-    void *memory = l->host->alloc(l->host->host, bytes);
-    if (memory == NULL)
-        trn__hlo_fail(&l->m, TRN_ERR_NOMEM, "hlo: no memory for the module");
-    else
-        memset(memory, 0, bytes);
-    return memory;
-}
 
 static void begin(trn__hlo_lowering *l)
 {

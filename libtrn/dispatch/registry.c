@@ -7,10 +7,12 @@
 #include "libtrn/dispatch/host.h"
 #include "libtrn/dispatch/plugin.h"
 
-extern const trn_backend trn__cpu_backend; /* backends/cpu */
+extern const trn_backend trn__cpu_backend;  /* backends/cpu */
+extern const trn_backend trn__pjrt_backend; /* backends/pjrt */
 
 static const trn_backend *const built_in[] = {
     &trn__cpu_backend,
+    &trn__pjrt_backend,
 };
 
 /* Is `name` the backend's, alone or before a ':'?  Gives what follows. */

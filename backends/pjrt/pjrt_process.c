@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What belongs to the process and not to a context, behind one lock: the
+ * plug-ins that have been loaded, and the clients that are being made.
+ *
+ * A plug-in is loaded and initialized once.  Making a client may take long, or
+ * for ever where a plug-in asks for hardware over a network; so a thread of its
+ * own does it, and whoever waits for it has a deadline.  When that is over, the
+ * thread stays behind: nothing can end it safely.  Until it returns, no other
+ * client of that plug-in can be made; what it then gives is never used and
+ * never freed.  So the thread touches nothing but the plug-in's record here,
+ * which lives as long as the process.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/pjrt/pjrt.h"
+
+enum { MAX_PLUGINS = 16, MAX_PATH = 4096, MAX_TEXT = 4096 };
+
+struct trn__pjrt_plugin {
+    char path[MAX_PATH];
+    pjrt_calls calls;
+    int minor;
+    bool initialized;
+    /* the client that is being made */
+    bool busy;
+    bool done;
+    bool left_behind;
+    char text[MAX_TEXT]; /* names and strings of its options */
+    pjrt_named_value value[TRN__PJRT_MAX_OPTIONS];
+    size_t n_values;
+    pjrt_client *client;
+    trn__pjrt_fault fault;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static bool changed_made;
+static trn__pjrt_plugin plugins[MAX_PLUGINS];
+static int n_plugins;
+
+/* The deadline must not move with the clock on the wall. */
+static bool make_changed(void)
+{
+    pthread_condattr_t attr;
+    if (changed_made)
+        return true;
+    if (pthread_condattr_init(&attr) != 0)
+        return false;
+    changed_made = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 &&
+                   pthread_cond_init(&changed, &attr) == 0;
+    pthread_condattr_destroy(&attr);
+    return changed_made;
+}
+
+static trn__pjrt_plugin *find(const char *path)
+{
+    for (int i = 0; i < n_plugins; i++) {
+        if (strcmp(plugins[i].path, path) == 0)
+            return &plugins[i];
+    }
+    return NULL;
+}
+
+static int32_t add(const char *path, trn__pjrt_plugin **plugin,
+                   trn__pjrt_fault *fault)
+{
+    trn__pjrt_plugin *p = &plugins[n_plugins];
+    if (n_plugins == MAX_PLUGINS || strlen(path) >= sizeof p->path ||
+        !make_changed())
+        return trn__pjrt_say(fault, TRN_ERR_UNSUPPORTED,
+                             "pjrt: %.300s: no room; a process may load %d "
+                             "plug-ins",
+                             path, MAX_PLUGINS);
+    int32_t status = trn__pjrt_load(path, &p->calls, &p->minor, fault);
+    if (status != TRN_OK)
+        return status;
+    memcpy(p->path, path, strlen(path) + 1);
+    n_plugins++;
+    *plugin = p;
+    return TRN_OK;
+}
+
+int32_t trn__pjrt_plugin_at(const char *path, trn__pjrt_plugin **plugin,
+                            trn__pjrt_fault *fault)
+{
+    pthread_mutex_lock(&lock);
+    *plugin = find(path);
+    int32_t status = *plugin != NULL ? TRN_OK : add(path, plugin, fault);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+const pjrt_calls *trn__pjrt_calls_of(const trn__pjrt_plugin *plugin)
+{
+    return &plugin->calls;
+}
+
+int trn__pjrt_minor_of(const trn__pjrt_plugin *plugin)
+{
+    return plugin->minor;
+}
+
+/* ---- the thread that makes a client ---- */
+
+static int32_t initialize(trn__pjrt_plugin *p, trn__pjrt_fault *fault)
+{
+    pjrt_initialize_args args = PJRT_INIT(pjrt_initialize_args, extensions);
+    if (p->initialized)
+        return TRN_OK;
+    int32_t status = trn__pjrt_check(&p->calls, p->calls.initialize(&args),
+                                     "initializing the plug-in", fault);
+    p->initialized = status == TRN_OK;
+    return status;
+}
+
+static void *make_client(void *arg)
+{
+    trn__pjrt_plugin *p = arg;
+    trn__pjrt_fault fault = {.status = TRN_OK};
+    pjrt_client_create_args args =
+        PJRT_INIT(pjrt_client_create_args, store_too);
+    args.options = p->n_values > 0 ? p->value : NULL;
+    args.n_options = p->n_values;
+    if (initialize(p, &fault) == TRN_OK)
+        trn__pjrt_check(&p->calls, p->calls.client_create(&args),
+                        "making a client", &fault);
+    pthread_mutex_lock(&lock);
+    p->client = fault.status == TRN_OK ? args.client : NULL;
+    p->fault = fault;
+    p->done = true;
+    if (p->left_behind)
+        p->busy = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+/* The plug-in's threads inherit that all signals are blocked, so the program's
+ * handlers run in the program's own threads. */
+static bool start(trn__pjrt_plugin *p, pthread_t *thread)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return false;
+    bool started = pthread_create(thread, NULL, make_client, p) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* ---- who waits for it; the lock is held ---- */
+
+/* A copy that outlives the context; NULL: it does not fit. */
+static const char *keep(trn__pjrt_plugin *p, size_t *used, const char *text,
+                        size_t n)
+{
+    char *at = p->text + *used;
+    if (n + 1 > sizeof p->text - *used)
+        return NULL;
+    memcpy(at, text, n);
+    at[n] = '\0';
+    *used += n + 1;
+    return at;
+}
+
+static bool keep_options(trn__pjrt_plugin *p, const trn__pjrt_options *o)
+{
+    size_t used = 0;
+    for (int32_t i = 0; i < o->n; i++) {
+        const trn__pjrt_option *from = &o->list[i];
+        pjrt_named_value v = PJRT_INIT(pjrt_named_value, value_size);
+        v.name = keep(p, &used, from->name, from->n_name);
+        v.name_size = from->n_name;
+        v.kind = from->kind;
+        v.value_size = 1;
+        switch ((pjrt_value_kind)from->kind) {
+        case PJRT_BOOL:
+            v.value.truth = from->truth;
+            break;
+        case PJRT_INT64:
+            v.value.integer = from->integer;
+            break;
+        case PJRT_FLOAT:
+            v.value.real = (float)from->real;
+            break;
+        case PJRT_STRING:
+            v.value.string = keep(p, &used, from->text, from->n_text);
+            v.value_size = from->n_text;
+            break;
+        }
+        if (v.name == NULL || (v.kind == PJRT_STRING && v.value.string == NULL))
+            return false;
+        p->value[i] = v;
+    }
+    p->n_values = (size_t)o->n;
+    return true;
+}
+
+static bool wait_while(const bool *flag, bool value,
+                       const struct timespec *deadline)
+{
+    while (*flag == value) {
+        if (pthread_cond_timedwait(&changed, &lock, deadline) == ETIMEDOUT)
+            return *flag != value;
+    }
+    return true;
+}
+
+static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
+                     const struct timespec *deadline, pthread_t *thread,
+                     trn__pjrt_fault *fault)
+{
+    if (!wait_while(&p->busy, true, deadline))
+        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                             "pjrt: making a client: an earlier attempt with "
+                             "this plug-in still hangs");
+    if (!keep_options(p, o))
+        return trn__pjrt_say(fault, TRN_ERR_ARG,
+                             "pjrt: pjrt_create_options: longer than %d bytes",
+                             MAX_TEXT);
+    p->done = p->left_behind = false;
+    p->client = NULL;
+    if (!start(p, thread))
+        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                             "pjrt: making a client: no thread for it");
+    p->busy = true;
+    return TRN_OK;
+}
+
+static int32_t make_in_time(trn__pjrt_plugin *p, const trn__pjrt_options *o,
+                            const struct timespec *deadline,
+                            trn__pjrt_fault *fault)
+{
+    pthread_t thread;
+    int32_t status = begin(p, o, deadline, &thread, fault);
+    if (status != TRN_OK)
+        return status;
+    if (!wait_while(&p->done, false, deadline)) {
+        p->left_behind = true;
+        pthread_detach(thread);
+        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                             "pjrt: making a client: no answer in time; does "
+                             "the plug-in wait for hardware or a network that "
+                             "is not there?  (pjrt_timeout allows more)");
+    }
+    *fault = p->fault;
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, NULL); /* it has nothing left to do but return */
+    pthread_mutex_lock(&lock);
+    return fault->status;
+}
+
+int32_t trn__pjrt_client_new(trn__pjrt_plugin *plugin,
+                             const trn__pjrt_options *o, int seconds,
+                             pjrt_client **client, trn__pjrt_fault *fault)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += seconds;
+    pthread_mutex_lock(&lock);
+    int32_t status = make_in_time(plugin, o, &deadline, fault);
+    if (status == TRN_OK)
+        *client = plugin->client;
+    if (plugin->busy && plugin->done) {
+        plugin->client = NULL;
+        plugin->busy = false;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
