@@ -36,7 +36,7 @@ SONAME := libtrn.so.$(MAJOR)
 # that build go on in a second make, which finds what was installed.
 SETUP := demo test test-xla check deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
-         docs docs-complete cases-complete self-test valgrind tsan
+         docs-complete cases-complete self-test valgrind tsan
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter $(SETUP) valgrind tsan,$(GOALS)),)
 .NOTPARALLEL:
@@ -61,8 +61,10 @@ checksum = $(shell printf '%s' $(call quote,$(1)) | cksum | cut -d' ' -f1)
 CC_ID := $(CC) $(shell $(CC) --version 2>&1 | head -n 1) \
          $(shell $(CC) -dumpmachine 2>/dev/null)
 
-# What the compiler finds of the optional libraries is asked once and kept.
-CONFIG := build/config-$(call checksum,$(CC_ID) $(SAN) $(CFLAGS) $(LDFLAGS)).mk
+# What the compiler finds of the optional libraries is asked once and kept, until
+# other questions are asked.
+CONFIG := build/config-$(call checksum,$(CC_ID) $(SAN) $(CFLAGS) $(LDFLAGS) \
+                         $(shell cksum <scripts/probe.sh)).mk
 PROBED := $(shell test -s $(CONFIG) || CC=$(call quote,$(CC)) \
     FLAGS=$(call quote,$(CFLAGS) $(LDFLAGS)) SAN=$(call quote,$(SAN)) \
     sh scripts/probe.sh $(CONFIG) >&2; test -s $(CONFIG) && echo yes)
@@ -265,9 +267,11 @@ symbols: $(B)/libtrn.so ## exported symbols are the TRN_API declarations
 	$(Q)CC='$(CC)' sh scripts/symbols.sh $<
 instructions: $(LIBRARIES) ## no instruction or import that moves bits
 	$(Q)sh scripts/instructions.sh $(B)
-docs: ## write docs/reference.md and the maps of the folders
+docs: test-build ## write the generated pages and the maps of the folders
 	$(Q)sh scripts/reference.sh >docs/reference.md.new
 	$(Q)mv docs/reference.md.new docs/reference.md
+	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so TRN_WRITE_DOCS=1 \
+	    $(B)/tests/test_op_devices >/dev/null
 	$(Q)perl scripts/maps.pl write
 docs-complete: ## every row is documented, reference and maps are current
 	$(Q)sh scripts/docs_complete.sh

@@ -52,6 +52,7 @@ ours() {
             before "$folder" "${other%%/*}"
             return
             ;;
+        backends/hlo/hlo.h) [ "$1" = libtrn/dispatch/hlo_bridge.c ] && return 0 ;;
         backends/*) [ "$1" = libtrn/dispatch/registry.c ] && return 0 ;;
         esac
         ;;

@@ -302,6 +302,106 @@ static void a_captured_step_can_be_printed(void **state)
     captured_close(c);
 }
 
+typedef struct hlo_text {
+    uint64_t hash, bytes;
+    bool module; /* it began with HloModule */
+} hlo_text;
+
+static void add(void *user, const char *text)
+{
+    hlo_text *h = user;
+    h->module = h->module || strncmp(text, "HloModule", 9) == 0;
+    for (; *text != '\0'; text++, h->bytes++)
+        h->hash = (h->hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+}
+
+static hlo_text hlo_of(trn_context *c, const char *profile)
+{
+    hlo_text h = {0, 0, false};
+    assert_int_equal(trn_capture_print_hlo(c, profile, add, &h), TRN_OK);
+    assert_true(h.module && h.bytes > 1000);
+    return h;
+}
+
+static void a_captured_step_is_printed_as_hlo_on_every_device(void **state)
+{
+    (void)state;
+    char digests[N_WAYS][65];
+    hlo_text texts[N_WAYS][2];
+    for (int way = CAPTURED; way < N_WAYS; way++) {
+        trn_context *c = captured_open(way, NULL);
+        captured_net m = captured_build(c, 24, 6);
+        assert_true(captured_train_steps(&m, 2));
+        trn_capture_info before = captured_info(c);
+        texts[way][0] = hlo_of(c, "xla");
+        texts[way][1] = hlo_of(c, "neuron");
+        trn_step_begin(c); /* the last step is the one before */
+        trn_tensor *loss = captured_loss(&m);
+        assert_true(hlo_of(c, "xla").hash == texts[way][0].hash);
+        trn_backward(loss);
+        trn_optim_step(m.optim);
+        assert_int_equal(trn_step_end(c), TRN_OK);
+        assert_int_equal(captured_info(c).fallbacks, before.fallbacks);
+        captured_digest(m.net, digests[way]);
+        captured_close(c);
+    }
+    assert_string_equal(digests[CAPTURED], digests[LOOP]);
+    for (int i = 0; i < 2; i++)
+        assert_true(texts[CAPTURED][i].hash == texts[LOOP][i].hash);
+}
+
+static void what_cannot_be_printed_as_hlo_is_told(void **state)
+{
+    (void)state;
+    hlo_text h = {0, 0, false};
+    trn_context *c = captured_open(EAGER, NULL);
+    assert_int_equal(trn_capture_print_hlo(c, "xla", add, &h), TRN_ERR_STATE);
+    harness_error(c, TRN_ERR_STATE,
+                  "trn_capture_print_hlo: no step was captured");
+    captured_close(c);
+    assert_int_equal(trn_capture_print_hlo(NULL, "xla", add, &h),
+                     TRN_ERR_NOMEM);
+    c = captured_open(CAPTURED, NULL);
+    trn_step_begin(c);
+    trn_keep(trn_exp(trn_full(c, TRN_F64, 0, NULL, 1.0)));
+    trn_step_end(c);
+    const char *const names[] = {"abacus", "", NULL};
+    for (int i = 0; i < 3; i++) {
+        trn_capture_print_hlo(c, names[i], add, &h);
+        harness_error(c, TRN_ERR_ARG, "expected xla or neuron");
+    }
+    trn_capture_print_hlo(c, "xla", NULL, NULL);
+    harness_error(c, TRN_ERR_ARG, "put is NULL");
+    trn_capture_print_hlo(c, "neuron", add, &h); /* has no f64 */
+    harness_error(c, TRN_ERR_UNSUPPORTED,
+                  "device hlo:neuron does not have it for these types");
+    assert_int_equal(h.bytes, 0);
+    assert_int_equal(trn_capture_print_hlo(c, "xla", add, &h), TRN_OK);
+    captured_close(c);
+}
+
+static void printing_as_hlo_without_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    trn_context *c = captured_open(CAPTURED, NULL);
+    captured_net m = captured_build(c, 24, 6);
+    assert_true(captured_train_steps(&m, 2));
+    for (int64_t n = 1;; n++) {
+        hlo_text h = {0, 0, false};
+        assert_int_equal(trn_memory_trim(c), TRN_OK);
+        captured_fail_at(n, true);
+        trn_status status = trn_capture_print_hlo(c, "xla", add, &h);
+        bool failed = captured_failed();
+        captured_fail_at(0, false);
+        assert_int_equal(status, failed ? TRN_ERR_NOMEM : TRN_OK);
+        if (!failed)
+            break;
+        trn_clear(c);
+    }
+    assert_true(captured_train_steps(&m, 2));
+    captured_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +417,9 @@ int main(void)
         cmocka_unit_test(gradients_accumulate_over_micro_batches),
         cmocka_unit_test(in_place_writes_in_a_step_are_seen_in_order),
         cmocka_unit_test(a_captured_step_can_be_printed),
+        cmocka_unit_test(a_captured_step_is_printed_as_hlo_on_every_device),
+        cmocka_unit_test(what_cannot_be_printed_as_hlo_is_told),
+        cmocka_unit_test(printing_as_hlo_without_memory_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

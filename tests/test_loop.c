@@ -417,7 +417,8 @@ static void context_works_on_while_steps_are_in_flight(void **state)
 /* Memory asked for by type and shape; NULL: it was not given. */
 static trn_buffer *like(loop_host *h, uint32_t dtype, int64_t n, uint64_t bytes)
 {
-    trn_arg arg = packed(dtype, 1, &n);
+    static trn_arg arg;
+    arg = packed(dtype, 1, &n);
     return loop_table->alloc_like(h->dev, &arg, bytes);
 }
 

@@ -17,7 +17,7 @@
 
 typedef struct outcome {
     int status;
-    char text[16384]; /* of standard output, or of both */
+    char text[1 << 18]; /* of standard output, or of both */
 } outcome;
 
 /* Runs `<settings> trn <arguments>`; settings are shell assignments. */
@@ -257,6 +257,39 @@ static void graph_of_a_step_is_the_same_in_every_process(void **state)
     assert_string_equal(once.text, again.text);
 }
 
+static void graph_prints_the_step_as_hlo(void **state)
+{
+    (void)state;
+    static outcome r, again;
+    run(&r, "", "graph --hlo");
+    expect(&r, 0, "HloModule");
+    expect(&r, 0, "ENTRY");
+    expect(&r, 0, " dot(");
+    expect(&r, 0, "ROOT");
+    run(&again, "TRN_DEVICE=loop TRN_NUM_THREADS=1",
+        "graph --hlo --profile xla");
+    assert_int_equal(again.status, 0);
+    assert_string_equal(r.text, again.text);
+    run(&r, "", "graph --hlo --profile neuron");
+    expect(&r, 0, "HloModule");
+    run(&r, "", "graph --hlo --profile abacus 2>&1");
+    expect(&r, 1, "profile \"abacus\" is not known; expected xla or neuron");
+}
+
+static void forms_of_a_graph_that_exclude_each_other_are_told(void **state)
+{
+    (void)state;
+    static outcome r;
+    run(&r, "", "graph --hlo --dot 2>&1");
+    expect(&r, 2, "--hlo has no other form beside it");
+    run(&r, "", "graph --profile xla 2>&1");
+    expect(&r, 2, "--profile is for --hlo");
+    run(&r, "", "graph --hlo --profile 2>&1");
+    expect(&r, 2, "--profile needs an argument");
+    run(&r, "", "graph --prepared --traced 2>&1");
+    expect(&r, 2, "exclude each other");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +302,8 @@ int main(void)
         cmocka_unit_test(info_tells_what_was_asked_for),
         cmocka_unit_test(info_lists_each_part_as_present_or_absent),
         cmocka_unit_test(graph_prints_the_step_as_text_and_as_a_drawing),
+        cmocka_unit_test(graph_prints_the_step_as_hlo),
+        cmocka_unit_test(forms_of_a_graph_that_exclude_each_other_are_told),
         cmocka_unit_test(graph_of_a_step_is_the_same_in_every_process),
 #ifdef TRN_HAVE_JANSSON
         cmocka_unit_test(info_as_json_has_the_same_facts),

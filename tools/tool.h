@@ -17,6 +17,7 @@ enum { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 typedef struct tool_flag {
     const char *name; /* "--json" */
     bool *given;
+    const char **value; /* takes the argument behind it; NULL: it has none */
 } tool_flag;
 
 /* Notes the flags given; anything else is TOOL_USAGE and named on stderr. */

@@ -4,7 +4,8 @@
  *
  * One training step of an embedding and two linear layers, on whatever device
  * TRN_DEVICE names; the CPU captures for it.  --traced shows the graph as the
- * calls made it, --prepared (the default) as the device compiled it.
+ * calls made it, --prepared (the default) as the device compiled it, --hlo as
+ * an HLO module, for XLA or for the compiler that --profile names.
  */
 #include <stdio.h>
 #include <string.h>
@@ -47,27 +48,50 @@ static void train_once(trn_context *c)
     trn_step_end(c);
 }
 
+/* How it is to be printed. */
+typedef struct form {
+    bool dot, prepared, traced, hlo, named;
+    const char *profile;
+} form;
+
+static int read_form(int argc, char **argv, form *f)
+{
+    const tool_flag flags[] = {
+        {"--dot", &f->dot, NULL},
+        {"--prepared", &f->prepared, NULL},
+        {"--traced", &f->traced, NULL},
+        {"--hlo", &f->hlo, NULL},
+        {"--profile", &f->named, &f->profile},
+    };
+    int status = tool_flags("graph", argc, argv, 5, flags);
+    const char *wrong = NULL;
+    if (f->prepared && f->traced)
+        wrong = "--prepared and --traced exclude each other";
+    else if (f->hlo && (f->dot || f->prepared || f->traced))
+        wrong = "--hlo has no other form beside it";
+    else if (f->named && !f->hlo)
+        wrong = "--profile is for --hlo";
+    if (status != TOOL_OK || wrong == NULL)
+        return status;
+    fprintf(stderr, "trn graph: %s\n", wrong);
+    return TOOL_USAGE;
+}
+
 int trn_graph_main(int argc, char **argv)
 {
-    bool dot = false, prepared = false, traced = false;
-    const tool_flag flags[] = {
-        {"--dot", &dot},
-        {"--prepared", &prepared},
-        {"--traced", &traced},
-    };
-    int status = tool_flags("graph", argc, argv, 3, flags);
+    form f = {.profile = "xla"};
+    int status = read_form(argc, argv, &f);
     if (status != TOOL_OK)
         return status;
-    if (prepared && traced) {
-        fprintf(stderr, "trn graph: --prepared and --traced exclude each "
-                        "other\n");
-        return TOOL_USAGE;
-    }
     trn_context *c;
     if (open_captured(&c) == TRN_OK)
         train_once(c);
-    if (trn_errcode(c) == TRN_OK && trn_sync(c) == TRN_OK)
-        trn_capture_print(c, !traced, dot, put, stdout);
+    if (trn_errcode(c) == TRN_OK && trn_sync(c) == TRN_OK) {
+        if (f.hlo)
+            trn_capture_print_hlo(c, f.profile, put, stdout);
+        else
+            trn_capture_print(c, !f.traced, f.dot, put, stdout);
+    }
     if (trn_errcode(c) != TRN_OK)
         status = tool_error("graph", c);
     trn_close(c);

@@ -133,7 +133,7 @@ static int print_json(const trn_context *c)
 int tool_info(int n_args, char **args)
 {
     bool json = false;
-    const tool_flag flags[] = {{"--json", &json}};
+    const tool_flag flags[] = {{"--json", &json, NULL}};
     int status = tool_flags("info", n_args, args, 1, flags);
     if (status == TOOL_OK && json)
         status = tool_json_available("info");

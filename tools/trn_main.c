@@ -47,7 +47,8 @@ static const command commands[] = {
     {
         .name = "graph",
         .flags = "[--traced | --prepared] [--dot]",
-        .what = "the captured step of a small model",
+        .what = "the captured step of a small model;\n"
+                "           --hlo [--profile xla | neuron]  as an HLO module",
         .run = trn_graph_main,
     },
 };
@@ -94,6 +95,13 @@ int tool_flags(const char *name, int n_args, char **args, int n_flags,
             return TOOL_USAGE;
         }
         *flags[f].given = true;
+        if (flags[f].value == NULL)
+            continue;
+        if (i + 1 == n_args) {
+            fprintf(stderr, "trn %s: %s needs an argument\n", name, args[i]);
+            return TOOL_USAGE;
+        }
+        *flags[f].value = args[++i];
     }
     return TOOL_OK;
 }

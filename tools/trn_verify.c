@@ -169,9 +169,9 @@ int tool_verify(int n_args, char **args)
 {
     settings s = {false, false, false, NULL};
     const tool_flag flags[] = {
-        {"--json", &s.json},
-        {"--quick", &s.quick},
-        {"--rows", &s.rows},
+        {"--json", &s.json, NULL},
+        {"--quick", &s.quick, NULL},
+        {"--rows", &s.rows, NULL},
     };
     int status = tool_flags("verify", n_args, args, 3, flags);
     if (status != TOOL_OK)

@@ -21,6 +21,14 @@ trn__hlo_shape trn__hlo_array(uint32_t type, uint32_t rank,
                               const int64_t *dims);
 int64_t trn__hlo_numel(const trn__hlo_shape *s);
 
+/* A new instruction with its operands, for the makers below; NULL if one is
+ * missing.  And its number. */
+trn__hlo_inst *trn__hlo_add(trn__hlo_module *m, uint32_t op, int32_t n,
+                            const int32_t *x, const trn__hlo_shape *shape);
+int32_t trn__hlo_number_of(const trn__hlo_module *m, const trn__hlo_inst *inst);
+/* The number of the helper computation; made if there is none yet. */
+int32_t trn__hlo_helper_of(trn__hlo_module *m, uint32_t op, uint32_t type);
+
 int32_t trn__hlo_parameter(trn__hlo_module *m, const trn__hlo_shape *shape);
 /* A scalar of these bits; of this number, exactly representable in type. */
 int32_t trn__hlo_bits(trn__hlo_module *m, uint32_t type, uint64_t bits);

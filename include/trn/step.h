@@ -77,6 +77,18 @@ typedef void (*trn_put_fn)(void *user, const char *text);
 TRN_API trn_status trn_capture_print(trn_context *c, bool prepared, bool dot,
                                      trn_put_fn put, void *user);
 
+/*
+ * The last captured step as an HLO module in text, on every device.
+ *
+ * profile: for whose compiler: "xla", all that we use of HLO, or "neuron", what
+ * the Neuron compiler is known to take.  Nothing is compiled.
+ * Errors: TRN_ERR_ARG (no such profile, put NULL), TRN_ERR_STATE if no step was
+ *         captured, TRN_ERR_UNSUPPORTED (an op that cannot be lowered for its
+ *         types).
+ */
+TRN_API trn_status trn_capture_print_hlo(trn_context *c, const char *profile,
+                                         trn_put_fn put, void *user);
+
 TRN_END_DECLS
 
 #endif

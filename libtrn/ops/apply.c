@@ -183,6 +183,7 @@ trn__call trn__call_of(uint32_t op, trn_tensor *x, trn_tensor *y,
     k.sourced = false;
     k.foreign = false;
     k.repeated = false;
+    k.numbered = 0;
     k.draw_no = -1;
     return k;
 }

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "libtrn/context/struct_size.h"
+#include "libtrn/dispatch/hlo_bridge.h"
 #include "libtrn/ops/capture.h"
 #include "libtrn/ops/flight.h"
+#include "libtrn/ops/lower.h"
 #include "libtrn/ops/plan.h"
 #include "libtrn/ops/trace_parts.h"
 
@@ -422,17 +424,43 @@ const char *trn_capture_reason(const trn_context *c)
     return c == NULL || c->capture == NULL ? "" : c->capture->reason;
 }
 
+/* The last captured step, for printing; NULL with the error raised. */
+static const trn__trace *last_step(trn_context *c, const char *what,
+                                   bool prepared, trn_put_fn put)
+{
+    if (trn__pending(c) != TRN_OK)
+        return NULL;
+    const trn__trace *t = c->capture == NULL ? NULL : c->capture->first;
+    if (t == NULL || !t->complete || (prepared && t->plan == NULL)) {
+        trn__fail(c, TRN_ERR_STATE,
+                  "%s: no step was captured; expected TRN_EXEC=captured and a "
+                  "step that ended well",
+                  what);
+        return NULL;
+    }
+    if (put == NULL) {
+        trn__fail(c, TRN_ERR_ARG, "%s: put is NULL", what);
+        return NULL;
+    }
+    return t;
+}
+
+trn_status trn_capture_print_hlo(trn_context *c, const char *profile,
+                                 trn_put_fn put, void *user)
+{
+    const trn__trace *t = last_step(c, "trn_capture_print_hlo", false, put);
+    if (t == NULL)
+        return trn__pending(c);
+    return trn__hlo_print_raw(c, t->graph, profile, trn__graph_lowered_for, put,
+                              user);
+}
+
 trn_status trn_capture_print(trn_context *c, bool prepared, bool dot,
                              trn_put_fn put, void *user)
 {
-    TRN_TRY(trn__pending(c));
-    const trn__trace *t = c->capture == NULL ? NULL : c->capture->first;
-    if (t == NULL || !t->complete || (prepared && t->plan == NULL))
-        return trn__fail(c, TRN_ERR_STATE,
-                         "trn_capture_print: no step was captured; expected "
-                         "TRN_EXEC=captured and a step that ended well");
-    if (put == NULL)
-        return trn__fail(c, TRN_ERR_ARG, "trn_capture_print: put is NULL");
+    const trn__trace *t = last_step(c, "trn_capture_print", prepared, put);
+    if (t == NULL)
+        return trn__pending(c);
     const trn_graph *g = prepared ? t->plan->graph : t->graph;
     if (dot)
         trn__graph_print_dot(g, put, user);
