@@ -16,7 +16,8 @@
 #define FACTOR 16.0
 #define FLOOR_ULPS 8.0
 
-enum { NODES_AT_ONCE = 1000 };
+/* In one module: compiling takes more than in proportion to its size. */
+enum { NODES_AT_ONCE = 200, PROGRAMS_AT_ONCE = 6 };
 
 /* A group of programs, compared together. */
 typedef struct group {
@@ -39,9 +40,17 @@ static double element(uint32_t dtype, const void *data, int64_t i)
 /* ---- nodes, each alone ---- */
 
 typedef struct place {
+    uint64_t signature;
     int program;
-    int32_t node, first;
+    int32_t node;
 } place;
+
+/* Nodes of one signature, and their part of the module. */
+typedef struct kind {
+    const place *list;
+    int n;
+    xla_part part;
+} kind;
 
 static void node_failed(group *g, const place *at, const char *format, ...)
 {
@@ -77,48 +86,128 @@ static void compare_node(group *g, const place *at, const void *got)
                     element(dtype, p->narrow.at[n->out[0]], where), share);
 }
 
-/* Nodes [0, n) of a list in one module; in two, if it does not run. */
-static void run_nodes(group *g, place *list, int n)
+static void run_kinds(group *g, kind *kinds, int n);
+
+/* The nodes number `round` of all kinds, one by one. */
+static void find_culprit(group *g, const kind *kinds, int n, int round)
+{
+    for (int i = 0; i < n; i++) {
+        kind one = {.list = kinds[i].list + round, .n = 1};
+        if (round < kinds[i].n)
+            run_kinds(g, &one, 1);
+    }
+}
+
+static void run_rounds(group *g, xla_pack *pack, const kind *kinds, int n)
+{
+    int rounds = 0;
+    for (int i = 0; i < n; i++)
+        rounds = kinds[i].n > rounds ? kinds[i].n : rounds;
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < n; i++) { /* who has no more stays as he was */
+            const place *at = &kinds[i].list[round];
+            if (round < kinds[i].n)
+                xla_pack_bind(pack, kinds[i].part, &g->program[at->program],
+                              at->node);
+        }
+        bool good = xla_pack_execute(pack);
+        for (int i = 0; i < n && good; i++) {
+            if (round < kinds[i].n)
+                compare_node(g, &kinds[i].list[round],
+                             pack->out[kinds[i].part.out]);
+        }
+        if (good)
+            continue;
+        if (n == 1)
+            node_failed(g, &kinds[0].list[round], "status %d, %s",
+                        (int)pack->outcome.status, trn_errmsg(g->c));
+        trn_clear(g->c);
+        if (n > 1)
+            find_culprit(g, kinds, n, round);
+    }
+}
+
+/* All nodes of these kinds by one module; by two, if it does not compile. */
+static void run_kinds(group *g, kind *kinds, int n)
 {
     xla_pack pack;
     xla_pack_open(&pack, g->c);
     for (int i = 0; i < n; i++)
-        xla_pack_alone(&pack, &g->program[list[i].program], list[i].node,
-                       &list[i].first);
-    bool good = xla_pack_run(&pack);
+        kinds[i].part =
+            xla_pack_alone(&pack, &g->program[kinds[i].list[0].program],
+                           kinds[i].list[0].node);
+    bool good = xla_pack_compile(&pack);
     g->t->modules++;
-    for (int i = 0; i < n && good; i++)
-        compare_node(g, &list[i], pack.out[list[i].first]);
-    if (!good && n == 1)
-        node_failed(g, list, "status %d, %s", (int)pack.outcome.status,
-                    trn_errmsg(g->c));
+    if (good)
+        run_rounds(g, &pack, kinds, n);
+    else if (n == 1)
+        node_failed(g, kinds[0].list, "%s", trn_errmsg(g->c));
     xla_pack_close(&pack);
     if (!good && n > 1) {
-        run_nodes(g, list, n / 2);
-        run_nodes(g, list + n / 2, n - n / 2);
+        run_kinds(g, kinds, n / 2);
+        run_kinds(g, kinds + n / 2, n - n / 2);
     }
+}
+
+static int by_signature(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->signature != y->signature)
+        return x->signature < y->signature ? -1 : 1;
+    return x->program != y->program ? (x->program < y->program ? -1 : 1)
+                                    : (x->node > y->node) - (x->node < y->node);
+}
+
+/* The numerous first, so that a module's kinds are about equally so. */
+static int by_number(const void *a, const void *b)
+{
+    const kind *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n > y->n ? -1 : 1;
+    return (x->list > y->list) - (x->list < y->list);
+}
+
+static place *list_nodes(group *g, int *n)
+{
+    int room = 1;
+    *n = 0;
+    for (int i = 0; i < g->n; i++)
+        room += (int)g->program[i].graph->n_nodes;
+    place *list = xla_memory(sizeof *list * (size_t)room);
+    for (int i = 0; i < g->n; i++) {
+        const trn_graph *graph = g->program[i].graph;
+        for (int32_t q = 0; q < graph->n_nodes; q++) {
+            if (xla_node_reads_subnormal(&g->program[i], q))
+                g->t->subnormal++;
+            else
+                list[(*n)++] = (place){xla_signature(graph, q), i, q};
+        }
+    }
+    qsort(list, (size_t)*n, sizeof *list, by_signature);
+    return list;
 }
 
 static void compare_nodes(group *g)
 {
-    static place list[NODES_AT_ONCE];
-    int n = 0;
-    for (int i = 0; i < g->n; i++) {
-        const trn_graph *graph = g->program[i].graph;
-        for (int32_t q = 0; q < graph->n_nodes; q++) {
-            if (xla_node_reads_subnormal(&g->program[i], q)) {
-                g->t->subnormal++;
-                continue;
-            }
-            list[n++] = (place){.program = i, .node = q};
-            if (n == NODES_AT_ONCE) {
-                run_nodes(g, list, n);
-                n = 0;
-            }
-        }
+    int n, n_kinds = 0;
+    place *list = list_nodes(g, &n);
+    kind *kinds = xla_memory(sizeof *kinds * (size_t)(n + 1));
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || list[i].signature != list[i - 1].signature)
+            kinds[n_kinds++].list = &list[i];
+        kinds[n_kinds - 1].n++;
     }
-    if (n > 0)
-        run_nodes(g, list, n);
+    qsort(kinds, (size_t)n_kinds, sizeof *kinds, by_number);
+    g->t->kinds += n_kinds;
+    for (int i = 0; i < n_kinds; i += NODES_AT_ONCE) {
+        xla_running("%d programs to seed %llu, nodes alone: %d to %d", g->n,
+                    (unsigned long long)g->program[g->n - 1].seed, i,
+                    i + NODES_AT_ONCE);
+        run_kinds(g, kinds + i,
+                  n_kinds - i < NODES_AT_ONCE ? n_kinds - i : NODES_AT_ONCE);
+    }
+    free(kinds);
+    free(list);
 }
 
 /* ---- whole programs ---- */
@@ -227,16 +316,16 @@ static void compare_program(group *g, const xla_program *p, void *const *got)
 /* Programs [from, to) in one module; in two, if it does not run. */
 static void run_programs(group *g, int from, int to)
 {
-    int32_t first[XLA_PROGRAMS_AT_ONCE];
+    xla_part part[PROGRAMS_AT_ONCE];
     xla_pack pack;
     xla_pack_open(&pack, g->c);
     for (int i = from; i < to; i++)
-        xla_pack_whole(&pack, &g->program[i], &first[i]);
-    bool good = xla_pack_run(&pack);
+        part[i - from] = xla_pack_whole(&pack, &g->program[i]);
+    bool good = xla_pack_compile(&pack) && xla_pack_execute(&pack);
     g->t->modules++;
     for (int i = from; i < to && good; i++) {
         if (judge(&g->program[i]) == FAIR)
-            compare_program(g, &g->program[i], pack.out + first[i]);
+            compare_program(g, &g->program[i], pack.out + part[i - from].out);
     }
     if (!good && to - from == 1 && judge(&g->program[from]) == FAIR) {
         printf("FAILED seed %llu: status %d, %s\n",
@@ -269,11 +358,15 @@ void xla_random_run(trn_context *c, uint64_t *seed, int n, xla_tally *t)
         t->other_decision += j == OTHER_DECISION;
     }
     t->programs += g.n;
-    xla_running("seeds to %llu, %d programs, nodes alone",
-                (unsigned long long)*seed, g.n);
-    compare_nodes(&g);
-    xla_running("seeds to %llu, %d programs", (unsigned long long)*seed, g.n);
-    run_programs(&g, 0, g.n);
+    if (g.n > 0)
+        compare_nodes(&g);
+    for (int i = 0; i < g.n; i += PROGRAMS_AT_ONCE) {
+        int to = i + PROGRAMS_AT_ONCE < g.n ? i + PROGRAMS_AT_ONCE : g.n;
+        xla_running("programs of seeds %llu to %llu",
+                    (unsigned long long)g.program[i].seed,
+                    (unsigned long long)g.program[to - 1].seed);
+        run_programs(&g, i, to);
+    }
     for (int i = 0; i < g.n; i++)
         xla_program_free(&g.program[i]);
 }
@@ -289,6 +382,7 @@ void xla_tally_add(xla_tally *t, const xla_tally *more)
     t->other_decision += more->other_decision;
     t->failures += more->failures;
     t->modules += more->modules;
+    t->kinds += more->kinds;
     for (int i = 0; i < TRN_OP_LIMIT; i++)
         t->node_worst[i] = most(t->node_worst[i], more->node_worst[i]);
     t->program_worst = most(t->program_worst, more->program_worst);
@@ -297,13 +391,14 @@ void xla_tally_add(xla_tally *t, const xla_tally *more)
 void xla_tally_print(const xla_tally *t)
 {
     printf("%lld programs (%lld seeds more fail, %lld have no result), %lld "
-           "nodes alone (%lld with subnormal inputs left out), exempt: %lld "
-           "far apart, %lld decide otherwise; %lld modules, %lld failures\n",
+           "nodes alone (of %lld kinds; %lld with subnormal inputs left out), "
+           "exempt: %lld far apart, %lld decide otherwise; %lld modules, %lld "
+           "failures\n",
            (long long)t->programs, (long long)t->failing,
            (long long)t->without_result, (long long)t->nodes,
-           (long long)t->subnormal, (long long)t->far_apart,
-           (long long)t->other_decision, (long long)t->modules,
-           (long long)t->failures);
+           (long long)t->kinds, (long long)t->subnormal,
+           (long long)t->far_apart, (long long)t->other_decision,
+           (long long)t->modules, (long long)t->failures);
     printf("worst, as a part of what is allowed: whole programs %.3g",
            t->program_worst);
     for (int i = 0; i < TRN_OP_LIMIT; i++) {

@@ -111,25 +111,40 @@ static int32_t view_alone(xla_pack *p, const trn__graph_node *node,
     return add_node(p, &copy, 1, &whole);
 }
 
-void xla_pack_alone(xla_pack *p, const xla_program *program, int32_t node,
-                    int32_t *first)
+/* Is input i of a node an earlier one, too?  Its number, else i. */
+static int first_use(const trn__graph_node *n, int i)
+{
+    for (int k = 0; k < i && trn__graph_ops[n->op].writes == 0; k++) {
+        if (n->in[k] == n->in[i])
+            return k;
+    }
+    return i;
+}
+
+static xla_part end_of(const xla_pack *p)
+{
+    return (xla_part){
+        .in = p->graph->n_inputs,
+        .scalar = p->graph->n_scalars,
+        .draw = p->graph->n_draws,
+        .out = p->graph->n_outputs,
+    };
+}
+
+xla_part xla_pack_alone(xla_pack *p, const xla_program *program, int32_t node)
 {
     const trn_graph *g = program->graph;
-    const uint32_t writes = trn__graph_ops[g->nodes[node].op].writes;
-    trn__graph_node n = g->nodes[node];
+    const trn__graph_node *from = &g->nodes[node];
+    const uint32_t writes = trn__graph_ops[from->op].writes;
+    const xla_part part = end_of(p);
+    trn__graph_node n = *from;
     trn_arg out[TRN__MAX_OUT];
     int32_t alias[TRN__MAX_OUT] = {-1, -1, -1};
     for (int i = 0, w = 0; i < n.n_in; i++) {
-        int32_t value = g->nodes[node].in[i];
-        bool again = false;
-        for (int k = 0; k < i && writes == 0 && !again; k++) {
-            again = g->nodes[node].in[k] == value;
-            if (again)
-                n.in[i] = n.in[k];
-        }
-        if (!again)
-            n.in[i] =
-                add_input(p, &g->values[value].arg, program->narrow.at[value]);
+        int k = first_use(from, i);
+        n.in[i] = k < i ? n.in[k]
+                        : add_input(p, &g->values[from->in[i]].arg,
+                                    program->narrow.at[from->in[i]]);
         if ((writes >> i) & 1u)
             alias[w++] = p->graph->n_inputs - 1;
     }
@@ -138,22 +153,66 @@ void xla_pack_alone(xla_pack *p, const xla_program *program, int32_t node,
     if (n.draw >= 0)
         n.draw = add_draw(p, program, n.draw);
     for (int i = 0; i < n.n_out; i++)
-        out[i] = g->values[g->nodes[node].out[i]].arg;
+        out[i] = g->values[from->out[i]].arg;
     int32_t value = trn__graph_is_view(&n) ? view_alone(p, &n, out)
                                            : add_node(p, &n, n.n_out, out);
-    *first = p->graph->n_outputs;
     for (int i = 0; i < n.n_out; i++)
         add_output(p, value + i, alias[i]);
+    return part;
+}
+
+void xla_pack_bind(xla_pack *p, xla_part at, const xla_program *program,
+                   int32_t node)
+{
+    const trn__graph_node *n = &program->graph->nodes[node];
+    for (int i = 0; i < n->n_in; i++) {
+        if (first_use(n, i) == i)
+            p->in[at.in++] = program->narrow.at[n->in[i]];
+    }
+    for (int i = 0; i < n->n_scalars; i++)
+        p->scalars[at.scalar++] = program->scalars[n->scalar[i]];
+    if (n->draw >= 0)
+        memcpy(p->draws[at.draw], program->draws[n->draw], sizeof p->draws[0]);
+}
+
+static uint64_t mix_shape(uint64_t h, const trn_arg *arg)
+{
+    h = random_mix(h, arg->dtype * 16 + arg->rank);
+    for (uint32_t d = 0; d < arg->rank; d++)
+        h = random_mix(h, (uint64_t)arg->shape[d]);
+    return h;
+}
+
+uint64_t xla_signature(const trn_graph *g, int32_t node)
+{
+    const trn__graph_node *n = &g->nodes[node];
+    uint64_t h = random_mix(1, n->op), bits;
+    for (int i = 0; i < TRN__MAX_ATTRS / 8; i++)
+        h = random_mix(h, n->attrs[i]);
+    for (int i = 0; i < n->n_in; i++) {
+        h = random_mix(h, (uint64_t)first_use(n, i));
+        h = mix_shape(h, &g->values[n->in[i]].arg);
+    }
+    for (int i = 0; i < n->n_out; i++)
+        h = mix_shape(h, &g->values[n->out[i]].arg);
+    for (int i = 0; i < n->n_scalars; i++) {
+        const trn__graph_literal *l = trn__graph_literal_of(g, n->scalar[i]);
+        h = random_mix(h, l != NULL);
+        if (l != NULL) {
+            memcpy(&bits, &l->value, sizeof bits);
+            h = random_mix(h, bits);
+        }
+    }
+    return h;
 }
 
 /* ---- a program ---- */
 
-void xla_pack_whole(xla_pack *p, const xla_program *program, int32_t *first)
+xla_part xla_pack_whole(xla_pack *p, const xla_program *program)
 {
     const trn_graph *g = program->graph;
+    const xla_part part = end_of(p);
     int32_t *number = xla_memory(sizeof *number * (size_t)g->n_values);
-    int32_t inputs = p->graph->n_inputs, scalars = p->graph->n_scalars;
-    int32_t draws = p->graph->n_draws;
     for (int32_t i = 0; i < g->n_inputs; i++) {
         int32_t v = g->inputs[i];
         number[v] = add_input(p, &g->values[v].arg, program->narrow.at[v]);
@@ -168,21 +227,21 @@ void xla_pack_whole(xla_pack *p, const xla_program *program, int32_t *first)
         for (int i = 0; i < n.n_in; i++)
             n.in[i] = number[n.in[i]];
         for (int i = 0; i < n.n_scalars; i++)
-            n.scalar[i] += scalars;
-        n.draw = n.draw < 0 ? -1 : n.draw + draws;
+            n.scalar[i] += part.scalar;
+        n.draw = n.draw < 0 ? -1 : n.draw + part.draw;
         for (int i = 0; i < n.n_out; i++)
             out[i] = g->values[n.out[i]].arg;
         int32_t value = add_node(p, &n, n.n_out, out);
         for (int i = 0; i < n.n_out; i++)
             number[g->nodes[q].out[i]] = value + i;
     }
-    *first = p->graph->n_outputs;
     for (int32_t i = 0; i < g->n_outputs; i++) {
         int32_t alias = g->outputs[i].alias;
         add_output(p, number[g->outputs[i].value],
-                   alias < 0 ? -1 : alias + inputs);
+                   alias < 0 ? -1 : alias + part.in);
     }
     free(number);
+    return part;
 }
 
 /* ---- running ---- */
@@ -235,7 +294,7 @@ static void free_buffers(const xla_pack *p, buffers *b)
     free(b->out);
 }
 
-static bool execute(xla_pack *p, trn_program *program, const buffers *b)
+static bool execute(xla_pack *p, const buffers *b)
 {
     const trn_backend *table = p->c->backend;
     const trn_execution e = {
@@ -250,7 +309,7 @@ static bool execute(xla_pack *p, trn_program *program, const buffers *b)
         .draws = (const uint64_t(*)[2])p->draws,
     };
     uint64_t ticket = 0;
-    return table->execute(p->c->device, program, &e, &ticket) == TRN_OK &&
+    return table->execute(p->c->device, p->compiled, &e, &ticket) == TRN_OK &&
            table->wait(p->c->device, ticket, &p->outcome) == TRN_OK;
 }
 
@@ -258,10 +317,12 @@ static bool read_outputs(xla_pack *p, const buffers *b)
 {
     const trn_graph *g = p->graph;
     bool good = true;
-    p->out = xla_memory(sizeof *p->out * (size_t)g->n_outputs);
+    if (p->out == NULL)
+        p->out = xla_memory(sizeof *p->out * (size_t)g->n_outputs);
     for (int32_t i = 0; i < g->n_outputs && good; i++) {
         size_t bytes = xla_bytes(g, g->outputs[i].value, false);
-        p->out[i] = xla_memory(bytes);
+        if (p->out[i] == NULL)
+            p->out[i] = xla_memory(bytes);
         if (bytes > 0)
             good = p->c->backend->read(p->c->device, b->out[i], 0, p->out[i],
                                        bytes) == TRN_OK;
@@ -269,19 +330,20 @@ static bool read_outputs(xla_pack *p, const buffers *b)
     return good;
 }
 
-bool xla_pack_run(xla_pack *p)
+bool xla_pack_compile(xla_pack *p)
 {
-    const trn_backend *table = p->c->backend;
-    trn_program *program = NULL;
+    p->outcome = (trn_outcome){.size = (uint32_t)sizeof p->outcome, .node = -1};
+    return trn__graph_prepare(p->graph) == TRN_OK &&
+           p->c->backend->compile(p->c->device, p->graph, &p->compiled) ==
+               TRN_OK;
+}
+
+bool xla_pack_execute(xla_pack *p)
+{
     buffers b;
     p->outcome = (trn_outcome){.size = (uint32_t)sizeof p->outcome, .node = -1};
-    if (trn__graph_prepare(p->graph) != TRN_OK ||
-        table->compile(p->c->device, p->graph, &program) != TRN_OK)
-        return false;
-    bool good =
-        make_buffers(p, &b) && execute(p, program, &b) && read_outputs(p, &b);
+    bool good = make_buffers(p, &b) && execute(p, &b) && read_outputs(p, &b);
     free_buffers(p, &b);
-    table->release(p->c->device, program);
     return good;
 }
 
@@ -289,6 +351,8 @@ void xla_pack_close(xla_pack *p)
 {
     for (int32_t i = 0; i < p->graph->n_outputs && p->out != NULL; i++)
         free(p->out[i]);
+    if (p->compiled != NULL)
+        p->c->backend->release(p->c->device, p->compiled);
     trn__graph_free(p->graph);
     free(p->out);
     free(p->in);
