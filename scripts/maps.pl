@@ -35,6 +35,8 @@ my %about = (
     'backends' => 'Devices. None includes a header of `libtrn/`. See '
         . '[devices](../docs/devices.md).',
     'backends/cpu' => 'the CPU: walks operands, cuts work, calls kernels',
+    'backends/hlo' => 'a graph as a module of XLA\'s HLO, for every device whose '
+        . 'compiler takes that; `hlo.proto` describes the bytes',
     'backends/loop' => 'a test device for whole steps: its own shared object, '
         . 'asynchronous, out of the host\'s reach; fails on request',
     'tools' => 'The `trn` program.',

@@ -12,7 +12,7 @@
 
 #include "backends/hlo/hlo_profile.h"
 
-enum { MAX_INSTS = 64, MAX_OPERANDS = 160, MAX_PARTS = 8 };
+enum { MAX_INSTS = 512, MAX_OPERANDS = 1024, MAX_PARTS = 8 };
 
 #define DIMS(...)                                              \
     (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
@@ -144,7 +144,7 @@ static inline int32_t helper(hlo_world *w, uint32_t op, uint32_t type)
     return w->m.n_helpers++;
 }
 
-static inline void alias(hlo_world *w, int32_t result, int32_t parameter)
+static inline void take_over(hlo_world *w, int32_t result, int32_t parameter)
 {
     w->aliases[w->m.n_aliases++] =
         (trn__hlo_alias){.result = result, .param = parameter};

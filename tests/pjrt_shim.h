@@ -18,6 +18,7 @@
 typedef struct pjrt_shim {
     bool (*mode)(const char *name);
     bool (*fail_at)(const char *entry, uint64_t call, uint32_t code);
+    bool (*also)(const char *entry);
     uint64_t (*failed)(void);
     uint64_t (*calls)(const char *entry);
     int64_t (*live)(const char **kind);
@@ -68,6 +69,7 @@ static inline int shim_load(void **state)
     } functions[] = {
         {"trn_shim_mode", (void *)&shim.mode},
         {"trn_shim_fail", (void *)&shim.fail_at},
+        {"trn_shim_also", (void *)&shim.also},
         {"trn_shim_failed", (void *)&shim.failed},
         {"trn_shim_calls", (void *)&shim.calls},
         {"trn_shim_live", (void *)&shim.live},

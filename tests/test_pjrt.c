@@ -296,14 +296,17 @@ static void options_have_these_bytes(void **state)
     CHECK_BYTES("cpu", NULL, false,
                 START "\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10"
                       "\0\x3a\x20\x0a\x1axla_allow_excess_precision\x12\x02"
-                      "\x10\0");
+                      "\x10\0\x3a\x2a\x0a\x24"
+                      "xla_cpu_experimental_ynn_fusion_type\x12\x02\x0a\0");
     CHECK_BYTES("cpu",
                 "xla_cpu_enable_fast_min_max=true,"
-                "xla_allow_excess_precision=true",
+                "xla_allow_excess_precision=true,"
+                "xla_cpu_experimental_ynn_fusion_type=x",
                 false,
                 START "\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10"
                       "\x01\x3a\x20\x0a\x1axla_allow_excess_precision\x12\x02"
-                      "\x10\x01");
+                      "\x10\x01\x3a\x2b\x0a\x24"
+                      "xla_cpu_experimental_ynn_fusion_type\x12\x03\x0a\x01x");
 }
 
 static void bytes_that_end_a_process_are_not_handed_over(void **state)

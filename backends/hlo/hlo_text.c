@@ -70,9 +70,22 @@ static double single(uint32_t bits)
     return (double)value;
 }
 
-/* So many digits that the type gives the same value back.  Whatever the locale
- * puts between the digits is a point in HLO. */
-static void say_double(const writer *w, int digits, double value)
+/* The fewest digits of `low` and more that give the value back, `high` at
+ * most, where single precision is all that counts if `narrow`. */
+static void shortest(char *text, size_t size, int low, int high, bool narrow,
+                     double value)
+{
+    for (int digits = low; digits <= high; digits++) {
+        double back = 0;
+        snprintf(text, size, "%.*g", digits, value);
+        if (sscanf(text, "%lf", &back) == 1 &&
+            (narrow ? (float)back == (float)value : back == value))
+            return;
+    }
+}
+
+/* Whatever the locale puts between the digits is a point in HLO. */
+static void say_double(const writer *w, int low, int high, double value)
 {
     char text[64], plain[64];
     size_t n = 0;
@@ -80,7 +93,7 @@ static void say_double(const writer *w, int digits, double value)
         say(w, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
-    snprintf(text, sizeof text, "%.*g", digits, value);
+    shortest(text, sizeof text, low, high, high < 10, value);
     for (const char *c = text; *c != '\0'; c++) {
         if (strchr("0123456789e+-", *c) != NULL)
             plain[n++] = *c;
@@ -103,13 +116,13 @@ static void say_literal(const writer *w, uint32_t type, uint64_t bits)
     else if (type == TRN__HLO_S64)
         say(w, "%lld", (long long)(int64_t)bits);
     else if (type == TRN__HLO_F16)
-        say_double(w, 5, half(low));
+        say_double(w, 5, 5, half(low));
     else if (type == TRN__HLO_BF16)
-        say_double(w, 4, single(low << 16));
+        say_double(w, 4, 4, single(low << 16));
     else if (type == TRN__HLO_F32)
-        say_double(w, 9, single(low));
+        say_double(w, 6, 9, single(low));
     else if (type == TRN__HLO_F64)
-        say_double(w, 17, wide);
+        say_double(w, 15, 17, wide);
     else
         say(w, "%llu", (unsigned long long)bits);
 }

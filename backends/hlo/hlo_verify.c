@@ -131,8 +131,6 @@ static bool operands_are_sound(trn__hlo_check *c)
                                 "operand %d is instruction %d; expected an "
                                 "earlier one than %d",
                                 (int)k, (int)from, (int)c->at);
-        if (c->m->insts[from].op == TRN__HLO_OP_TUPLE_OF)
-            return trn__hlo_bad(c, "operand %d is a tuple", (int)k);
         if (k < 3)
             c->in[k] = &c->m->insts[from].shape;
     }

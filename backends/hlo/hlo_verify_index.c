@@ -15,6 +15,7 @@ static bool split_indices(const trn__hlo_check *c, int64_t *coordinates,
 {
     const trn__hlo_shape *i = c->in[1];
     const int64_t vector = c->inst->number;
+    *batch = (trn__hlo_shape){.type = i->type};
     if (!trn__hlo_is_integer(i->type))
         return trn__hlo_bad(c, "the indices are %s; expected integers",
                             trn__hlo_type_text(i->type));
@@ -22,7 +23,6 @@ static bool split_indices(const trn__hlo_check *c, int64_t *coordinates,
         return trn__hlo_bad(c, "index_vector_dim is %lld; expected 0 to %u",
                             (long long)vector, (unsigned)i->rank);
     *coordinates = vector < (int64_t)i->rank ? i->dims[vector] : 1;
-    *batch = (trn__hlo_shape){.type = i->type};
     for (uint32_t d = 0; d < i->rank; d++)
         if (d != (uint32_t)vector)
             batch->dims[batch->rank++] = i->dims[d];

@@ -20,10 +20,12 @@ bool trn__hlo_takes_type(uint32_t op, uint32_t type)
     case TRN__HLO_OP_SUBTRACT:
     case TRN__HLO_OP_DIVIDE:
     case TRN__HLO_OP_POWER:
-    case TRN__HLO_OP_ABS:
     case TRN__HLO_OP_NEGATE:
-    case TRN__HLO_OP_SIGN:
         return trn__hlo_is_float(type) || trn__hlo_is_integer(type);
+    case TRN__HLO_OP_ABS:
+    case TRN__HLO_OP_SIGN:
+        return trn__hlo_is_float(type) || type == TRN__HLO_S32 ||
+               type == TRN__HLO_S64;
     case TRN__HLO_OP_AND:
     case TRN__HLO_OP_OR:
     case TRN__HLO_OP_XOR:

@@ -175,8 +175,8 @@ int32_t trn__pjrt_read(trn_device *dev, const trn_buffer *b, uint64_t offset,
 bool trn__pjrt_is_like(const trn_buffer *b, uint32_t dtype, uint32_t rank,
                        const int64_t *shape);
 /* Makes b->there a buffer of that type and shape; fault in dev->fault. */
-int32_t trn__pjrt_settle(trn_device *dev, trn_buffer *b, uint32_t dtype,
-                         uint32_t rank, const int64_t *shape);
+int32_t trn__pjrt_place(trn_device *dev, trn_buffer *b, uint32_t dtype,
+                        uint32_t rank, const int64_t *shape);
 /* The value of b as a buffer of its own. */
 int32_t trn__pjrt_copy(trn_device *dev, const trn_buffer *b, uint32_t dtype,
                        uint32_t rank, const int64_t *shape, pjrt_buffer **out);

@@ -228,8 +228,8 @@ int32_t trn__pjrt_copy(trn_device *dev, const trn_buffer *b, uint32_t dtype,
     return status;
 }
 
-int32_t trn__pjrt_settle(trn_device *dev, trn_buffer *b, uint32_t dtype,
-                         uint32_t rank, const int64_t *shape)
+int32_t trn__pjrt_place(trn_device *dev, trn_buffer *b, uint32_t dtype,
+                        uint32_t rank, const int64_t *shape)
 {
     pjrt_buffer *there;
     if (b->there != NULL && trn__pjrt_is_like(b, dtype, rank, shape))

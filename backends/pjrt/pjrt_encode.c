@@ -92,24 +92,37 @@ static void put_option(writer *w, const trn__pjrt_option *o)
 
 /*
  * What the CPU's compiler does by default and must not here: a minimum that
- * loses NaN, and intermediate results of more than their type's precision.
+ * loses NaN; intermediate results of more than their type's precision; kernels
+ * of a library whose maximum over 4096 elements and more loses NaN, too, and
+ * for which some products of bf16 are left that nobody can run.
  */
+static const trn__pjrt_option cpu_defaults[] = {
+    {
+        .name = "xla_cpu_enable_fast_min_max",
+        .n_name = sizeof "xla_cpu_enable_fast_min_max" - 1,
+        .kind = PJRT_BOOL,
+    },
+    {
+        .name = "xla_allow_excess_precision",
+        .n_name = sizeof "xla_allow_excess_precision" - 1,
+        .kind = PJRT_BOOL,
+    },
+    {
+        .name = "xla_cpu_experimental_ynn_fusion_type",
+        .n_name = sizeof "xla_cpu_experimental_ynn_fusion_type" - 1,
+        .kind = PJRT_STRING,
+        .text = "", /* a list of none */
+    },
+};
+
 static void put_defaults(writer *w, const char *platform,
                          const trn__pjrt_options *o)
 {
-    static const char *const off[] = {"xla_cpu_enable_fast_min_max",
-                                      "xla_allow_excess_precision"};
     if (strcmp(platform, "cpu") != 0)
         return;
-    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
-        const trn__pjrt_option option = {
-            .name = off[i],
-            .n_name = strlen(off[i]),
-            .kind = PJRT_BOOL,
-            .truth = false,
-        };
-        if (trn__pjrt_find(o, off[i]) == NULL)
-            put_option(w, &option);
+    for (size_t i = 0; i < sizeof cpu_defaults / sizeof cpu_defaults[0]; i++) {
+        if (trn__pjrt_find(o, cpu_defaults[i].name) == NULL)
+            put_option(w, &cpu_defaults[i]);
     }
 }
 

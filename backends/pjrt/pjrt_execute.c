@@ -85,7 +85,7 @@ static int32_t from_input(trn_device *dev, trn_program *p,
                               &p->arguments[i]);
     }
     int32_t status =
-        trn__pjrt_settle(dev, b, param->dtype, param->rank, param->shape);
+        trn__pjrt_place(dev, b, param->dtype, param->rank, param->shape);
     p->arguments[i] = b->there;
     b->used = ticket;
     return status;

@@ -31,12 +31,19 @@ static int32_t read_check(trn_device *dev, trn__pjrt_flight *f)
     return trn__hlo_read_check(hlo, f->program->check, &f->outcome);
 }
 
+/* One that never ran may be found before an older one that ran and failed. */
+static void note_failure(trn_device *dev, const trn__pjrt_flight *f)
+{
+    if (dev->failed == 0 || dev->failed > f->ticket)
+        dev->failed = f->ticket;
+}
+
 /* Waits for it and finds its outcome. */
 static void settle(trn_device *dev, trn__pjrt_flight *f)
 {
     if (f->settled)
         return;
-    bool cancel = dev->failed != 0;
+    bool cancel = dev->failed != 0 && dev->failed < f->ticket;
     int32_t status = trn__pjrt_await(dev, f->done, "execute");
     f->done = NULL;
     if (cancel) {
@@ -52,8 +59,8 @@ static void settle(trn_device *dev, trn__pjrt_flight *f)
     f->check = NULL;
     f->outcome.status = status;
     f->settled = true;
-    if (status != TRN_OK && dev->failed == 0)
-        dev->failed = f->ticket;
+    if (status != TRN_OK)
+        note_failure(dev, f);
 }
 
 void trn__pjrt_drain(trn_device *dev, const trn_program *p)
@@ -92,8 +99,7 @@ void trn__pjrt_fail_flight(trn_device *dev, trn__pjrt_flight *f,
     f->outcome.status = dev->fault.status;
     f->outcome.inputs_lost = inputs_lost;
     f->settled = true;
-    if (dev->failed == 0)
-        dev->failed = f->ticket;
+    note_failure(dev, f);
 }
 
 static void forget(trn_device *dev, trn__pjrt_flight *f)

@@ -59,7 +59,7 @@ static pjrt_calls forward;
 static atomic_int mode;
 static uint64_t calls[N_ENTRIES];
 static int64_t live[N_KINDS];
-static int fail_entry = -1;
+static int fail_entry = -1, also_entry = -1; /* the latter at every call */
 static uint64_t fail_call, n_failed;
 static uint32_t fail_code = PJRT_INTERNAL;
 
@@ -196,7 +196,7 @@ static bool counted(int entry)
 {
     bool fails = ++calls[entry] == fail_call && entry == fail_entry;
     n_failed += fails;
-    return fails;
+    return fails || entry == also_entry;
 }
 
 /* Such a call does what it shall and fails then. */
@@ -323,6 +323,7 @@ static void fill_table(pjrt_api *api)
 
 TRN_API bool trn_shim_mode(const char *name);
 TRN_API bool trn_shim_fail(const char *entry, uint64_t call, uint32_t code);
+TRN_API bool trn_shim_also(const char *entry);
 TRN_API uint64_t trn_shim_failed(void);
 TRN_API uint64_t trn_shim_calls(const char *entry);
 TRN_API int64_t trn_shim_live(const char **kind);
@@ -356,9 +357,17 @@ bool trn_shim_fail(const char *entry, uint64_t call, uint32_t code)
     memset(calls, 0, sizeof calls);
     n_failed = 0;
     fail_entry = entry == NULL ? -1 : entry_named(entry);
+    also_entry = -1;
     fail_call = call;
     fail_code = code == 0 ? PJRT_INTERNAL : code;
     return entry == NULL || fail_entry >= 0;
+}
+
+/* Until the next trn_shim_fail, every call of that entry fails, too. */
+bool trn_shim_also(const char *entry)
+{
+    also_entry = entry_named(entry);
+    return also_entry >= 0;
 }
 
 /* How many calls have been made to fail. */

@@ -55,7 +55,7 @@ static void print_worst(void)
     for (int op = 0; op < TRN_OP_LIMIT; op++) {
         for (int d = 0; d <= TRN_BOOL; d++) {
             const xla_worst *w = &worst[op][d];
-            if (w->seen && w->share > 0)
+            if (w->seen)
                 print_message("%-20s %-5s %9.3g ulp %9.3g units %6.2f of the "
                               "bound\n",
                               trn__ops[op].name, trn_dtype_name((trn_dtype)d),
