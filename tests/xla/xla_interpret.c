@@ -178,19 +178,25 @@ int32_t xla_interpret_node(trn_context *c, const trn_graph *g, int32_t node,
     return trn__reference_op(c, &call);
 }
 
+int32_t xla_interpret_step(trn_context *c, const trn_graph *g, xla_values *v,
+                           int32_t node)
+{
+    const trn__graph_node *n = &g->nodes[node];
+    void *in[TRN__MAX_IN], *out[TRN__MAX_OUT];
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = v->at[n->in[i]];
+    for (int i = 0; i < n->n_out; i++) {
+        out[i] = xla_memory(xla_bytes(g, n->out[i], v->wide));
+        v->at[n->out[i]] = out[i];
+    }
+    return xla_interpret_node(c, g, node, v, in, out, &v->report);
+}
+
 int32_t xla_interpret(trn_context *c, const trn_graph *g, xla_values *v)
 {
     for (int32_t q = 0; q < g->n_nodes; q++) {
-        const trn__graph_node *n = &g->nodes[q];
-        void *in[TRN__MAX_IN], *out[TRN__MAX_OUT];
-        for (int i = 0; i < n->n_in; i++)
-            in[i] = v->at[n->in[i]];
-        for (int i = 0; i < n->n_out; i++) {
-            out[i] = xla_memory(xla_bytes(g, n->out[i], v->wide));
-            v->at[n->out[i]] = out[i];
-        }
+        int32_t status = xla_interpret_step(c, g, v, q);
         v->node = q;
-        int32_t status = xla_interpret_node(c, g, q, v, in, out, &v->report);
         if (status != TRN_OK)
             return status;
     }

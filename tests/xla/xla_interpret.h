@@ -33,6 +33,10 @@ void xla_values_free(xla_values *v);
 /* The values of all nodes; c: whose reference kernels run. */
 int32_t xla_interpret(trn_context *c, const trn_graph *g, xla_values *v);
 
+/* The value of the next node. */
+int32_t xla_interpret_step(trn_context *c, const trn_graph *g, xla_values *v,
+                           int32_t node);
+
 /* One node: in[] and out[] are packed arrays, in its order; an input that it
  * overwrites is left alone. */
 int32_t xla_interpret_node(trn_context *c, const trn_graph *g, int32_t node,

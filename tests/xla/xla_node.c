@@ -35,29 +35,27 @@ static double n_terms(const trn_graph *g, const trn__graph_node *n)
     }
 }
 
-/* The node on the magnitudes of its inputs: what rounding errors of sums are
- * relative to. */
-static double *sizes_of(trn_context *c, const xla_program *p, int32_t node)
+double *xla_node_wide(trn_context *c, const trn_graph *g, int32_t node,
+                      const xla_values *v, bool magnitudes)
 {
-    const trn_graph *g = p->graph;
     const trn__graph_node *n = &g->nodes[node];
     const xla_values wide = {
-        .scalars = p->scalars, .draws = p->narrow.draws, .wide = true};
-    double *size = xla_memory(xla_bytes(g, n->out[0], true));
-    void *in[TRN__MAX_IN], *out[1] = {size};
+        .scalars = v->scalars, .draws = v->draws, .wide = true};
+    double *result = xla_memory(xla_bytes(g, n->out[0], true));
+    void *in[TRN__MAX_IN], *out[1] = {result};
     for (int i = 0; i < n->n_in; i++) {
         uint32_t dtype = g->values[n->in[i]].arg.dtype;
         in[i] = xla_memory(xla_bytes(g, n->in[i], true));
         if (trn__is_float(dtype))
-            xla_widen(dtype, p->narrow.at[n->in[i]], xla_numel(g, n->in[i]),
-                      true, in[i]);
+            xla_widen(dtype, v->at[n->in[i]], xla_numel(g, n->in[i]),
+                      magnitudes, in[i]);
         else
-            memcpy(in[i], p->narrow.at[n->in[i]], xla_bytes(g, n->in[i], true));
+            memcpy(in[i], v->at[n->in[i]], xla_bytes(g, n->in[i], true));
     }
     xla_interpret_node(c, g, node, &wide, in, out, NULL);
     for (int i = 0; i < n->n_in; i++)
         free(in[i]);
-    return size;
+    return result;
 }
 
 static double unit_of(uint32_t dtype)
@@ -85,40 +83,53 @@ static double share(uint32_t dtype, double want, double got, double bound)
     return bound > 0 ? off / bound : INFINITY;
 }
 
+void xla_node_bounds(trn_context *c, const trn_graph *g, int32_t node,
+                     const xla_values *v, double *bound)
+{
+    const trn__graph_node *n = &g->nodes[node];
+    const xla_bound *b = &xla_bounds[n->op];
+    int32_t y = n->out[0];
+    uint32_t dtype = g->values[y].arg.dtype;
+    double *size = NULL, units = 0;
+    if (b->units > 0 && n->n_in > 0 && trn__is_float(dtype)) {
+        size = xla_node_wide(c, g, node, v, true);
+        units = (b->units + b->per_term * n_terms(g, n)) * unit_of(dtype);
+    }
+    for (int64_t i = 0; i < xla_numel(g, y); i++) {
+        double x = element(dtype, v->at[y], i);
+        bound[i] = 0;
+        if (isfinite(x) && trn__is_float(dtype))
+            bound[i] =
+                ulps_of(b, dtype) * (double)dtype_ulp((trn_dtype)dtype, x);
+        if (size != NULL)
+            bound[i] += units * size[i];
+    }
+    free(size);
+}
+
 double xla_node_share(trn_context *c, const xla_program *p, int32_t node,
                       const void *got, int64_t *where)
 {
     const trn_graph *g = p->graph;
-    const trn__graph_node *n = &g->nodes[node];
-    const xla_bound *b = &xla_bounds[n->op];
-    int32_t v = n->out[0];
-    uint32_t dtype = g->values[v].arg.dtype;
-    int64_t count = xla_numel(g, v);
-    const void *want = p->narrow.at[v];
+    int32_t y = g->nodes[node].out[0];
+    uint32_t dtype = g->values[y].arg.dtype;
+    int64_t n = xla_numel(g, y);
     double worst = 0;
-    if (b->moves) {
-        *where = dtype_differ((trn_dtype)dtype, want, got, count);
+    if (xla_bounds[g->nodes[node].op].moves) {
+        *where = dtype_differ((trn_dtype)dtype, p->narrow.at[y], got, n);
         return *where < 0 ? 0 : INFINITY;
     }
-    double *size = b->units > 0 && trn__is_float(dtype) && n->n_in > 0
-                       ? sizes_of(c, p, node)
-                       : NULL;
-    double units = b->units + (size == NULL ? 0 : b->per_term * n_terms(g, n));
-    for (int64_t i = 0; i < count; i++) {
-        double x = element(dtype, want, i);
-        double bound =
-            isfinite(x) && trn__is_float(dtype)
-                ? ulps_of(b, dtype) * (double)dtype_ulp((trn_dtype)dtype, x)
-                : 0;
-        if (size != NULL)
-            bound += units * unit_of(dtype) * size[i];
-        double s = share(dtype, x, element(dtype, got, i), bound);
+    double *bound = xla_memory(sizeof *bound * (size_t)n);
+    xla_node_bounds(c, g, node, &p->narrow, bound);
+    for (int64_t i = 0; i < n; i++) {
+        double s = share(dtype, element(dtype, p->narrow.at[y], i),
+                         element(dtype, got, i), bound[i]);
         if (s > worst) {
             worst = s;
             *where = i;
         }
     }
-    free(size);
+    free(bound);
     return worst;
 }
 

@@ -11,6 +11,12 @@
  * 1: too far), and where it is. */
 double xla_node_share(trn_context *c, const xla_program *p, int32_t node,
                       const void *got, int64_t *where);
+/* How far each element of a node's result, in v, may be off. */
+void xla_node_bounds(trn_context *c, const trn_graph *g, int32_t node,
+                     const xla_values *v, double *bound);
+/* The node in f64 on its inputs in v, or on their magnitudes; to be freed. */
+double *xla_node_wide(trn_context *c, const trn_graph *g, int32_t node,
+                      const xla_values *v, bool magnitudes);
 /* Would XLA read zeros where the CPU reads the smallest numbers? */
 bool xla_node_reads_subnormal(const xla_program *p, int32_t node);
 
