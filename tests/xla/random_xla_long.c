@@ -16,7 +16,7 @@
 #include "tests/xla/random_xla.h"
 #include "tests/xla/xla_batch.h"
 
-enum { MOST_SECONDS = 900, LINE_EVERY = 500 };
+enum { MOST_SECONDS = 7200, LINE_EVERY = 500 };
 
 /* What a child tells its parent. */
 typedef struct verdict {
