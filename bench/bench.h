@@ -3,7 +3,7 @@
  * What the cases of the benchmark share: where they run and how they report.
  *
  * A case is named by a string, "matmul:f32:64x64x64:nt".  The part before the
- * first ':' is its family; the family reads the rest.  Each case verifies its
+ * first ':' is its family; the family reads the whole.  Each case verifies its
  * result before it is timed.
  */
 #ifndef TRN_BENCH_BENCH_H
@@ -17,7 +17,8 @@ typedef struct bench_run {
     trn_context *c;
     bench_team *team; /* as many threads as c */
     bool json;
-    bool copy_open; /* the team has memory to copy */
+    bool copy_open;     /* the team has memory to copy */
+    const char *device; /* device string; NULL: the library's default */
 } bench_run;
 
 typedef enum bench_outcome {
@@ -35,7 +36,7 @@ typedef struct bench_family {
 } bench_family;
 
 extern const bench_family bench_peak, bench_matmul, bench_overhead,
-    bench_capture;
+    bench_capture, bench_step, bench_graph;
 
 /* One measured figure: its name ("share_of_peak"), unit and statistics. */
 typedef struct bench_figure {

@@ -11,16 +11,15 @@
 #include "bench/bench.h"
 
 static const bench_family *const families[] = {
-    &bench_peak,
-    &bench_overhead,
-    &bench_matmul,
-    &bench_capture,
+    &bench_peak,    &bench_overhead, &bench_matmul,
+    &bench_capture, &bench_step,     &bench_graph,
 };
 enum { N_FAMILIES = (int)(sizeof families / sizeof families[0]) };
 
 typedef struct arguments {
     bool json, list, help;
-    int threads; /* 0: as the library chooses */
+    int threads;        /* 0: as the library chooses */
+    const char *device; /* NULL: TRN_DEVICE, else the CPU */
     int n_cases;
     char **cases;
 } arguments;
@@ -32,7 +31,8 @@ typedef struct tally {
 
 static int usage(FILE *out, int status)
 {
-    fprintf(out, "usage: bench-trn [--json] [--list] [--threads N] [case]...\n"
+    fprintf(out, "usage: bench-trn [--json] [--list] [--threads N] "
+                 "[--device NAME] [case]...\n"
                  "\ncases, all listed ones if none is given:\n");
     for (int i = 0; i < N_FAMILIES; i++)
         fprintf(out, "  %s\n", families[i]->form);
@@ -66,6 +66,8 @@ static bool read_arguments(int argc, char **argv, arguments *a)
             i++;
             if (!read_threads(i < argc ? argv[i] : NULL, &a->threads))
                 return false;
+        } else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
+            a->device = argv[++i];
         } else {
             fprintf(stderr, "bench-trn: unknown flag '%s'\n", argv[i]);
             return false;
@@ -88,7 +90,8 @@ static void run_case(void *user, const char *name)
     bench_outcome outcome = BENCH_UNKNOWN;
     for (int i = 0; i < N_FAMILIES && outcome == BENCH_UNKNOWN; i++) {
         const size_t n = strlen(families[i]->name);
-        if (strncmp(name, families[i]->name, n) == 0 && name[n] == ':')
+        if (strncmp(name, families[i]->name, n) == 0 &&
+            (name[n] == ':' || name[n] == '\0'))
             outcome = families[i]->run(&t->run, name);
     }
     if (outcome == BENCH_UNKNOWN)
@@ -100,9 +103,10 @@ static void run_case(void *user, const char *name)
 
 static int run_all(const arguments *a)
 {
-    tally t = {.run = {.json = a->json}};
+    tally t = {.run = {.json = a->json, .device = a->device}};
     trn_options o = TRN_OPTIONS_INIT;
     o.n_threads = a->threads;
+    o.device = a->device;
     int status = 1;
     const double start = bench_now();
     if (trn_open(&t.run.c, &o) != TRN_OK) {

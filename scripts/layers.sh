@@ -109,7 +109,7 @@ foreign() {
     backends/trn3/*) has dlfcn.h "$2" ;;
     backends/loop/*) has pthread.h "$2" ;;
     tools/*) has 'jansson.h json-c/json.h' "$2" ;;
-    bench/*) has 'cblas.h pthread.h' "$2" ;;
+    bench/*) has 'cblas.h pthread.h dlfcn.h' "$2" ;;
     tests/*)
         has 'cmocka.h mpfr.h gmp.h cblas.h pthread.h dlfcn.h zlib.h jansson.h' \
             "$2" || has "$intrinsics" "$2"

@@ -23,7 +23,7 @@ $(XLA_TESTS): %: %.o $(XLA_HELPERS) $(B)/tests.list $(B)/xla.list $(B)/libtrn.a
 .PHONY: test-xla test-xla-run test-xla-build
 test-xla: deps-xla ## judge the HLO by real XLA; some minutes; T="xla_rows"
 	$(Q)$(MAKE) test-xla-run
-test-xla-build: all $(XLA_TESTS)
+test-xla-build: all $(PLUGINS) $(XLA_TESTS)
 test-xla-run: test-xla-build
 	$(if $(XLA_CHOSEN),,$(error no tests/xla/test_*.c$(if $(T), named $(T))))
 	@mkdir -p $(B)/tests/xla

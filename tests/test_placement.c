@@ -128,7 +128,7 @@ static void ask(const op_case *tc, trn_dtype dtype, column *columns, way *ways)
 }
 
 /* "native", or "native; f64, i64: refused" */
-static void put_cell(char *text, const way *of_type)
+static void put_cell(FILE *page, const way *of_type)
 {
     int count[5] = {0};
     way most = NATIVE;
@@ -136,23 +136,22 @@ static void put_cell(char *text, const way *of_type)
         count[of_type[d]]++;
     for (way w = NATIVE; w <= REFUSED; w++)
         most = count[w] > count[most] ? w : most;
-    char *at = text + strlen(text);
-    at += sprintf(at, " %s", way_names[most]);
+    fprintf(page, " %s", way_names[most]);
     for (way w = NATIVE; w <= REFUSED; w++) {
         const char *before = "; ";
         for (int d = 0; d < N_DTYPES && w != most; d++) {
             if (of_type[d] != w)
                 continue;
-            at += sprintf(at, "%s%s", before, trn_dtype_name(dtypes[d]));
+            fprintf(page, "%s%s", before, trn_dtype_name(dtypes[d]));
             before = ", ";
         }
         if (w != most && count[w] > 0)
-            at += sprintf(at, ": %s", way_names[w]);
+            fprintf(page, ": %s", way_names[w]);
     }
-    sprintf(at, " |");
+    fprintf(page, " |");
 }
 
-static void put_row(char *text, uint32_t op, column *columns)
+static void put_row(FILE *page, uint32_t op, column *columns)
 {
     way ways[N_DTYPES][N_DEVICES], cell[N_DTYPES];
     const op_case *tc = case_of(op);
@@ -162,18 +161,19 @@ static void put_row(char *text, uint32_t op, column *columns)
         if (case_takes(op, dtypes[d]))
             ask(tc, dtypes[d], columns, ways[d]);
     }
-    sprintf(text + strlen(text), "| %s |", trn__ops[op].name);
+    fprintf(page, "| %s |", trn__ops[op].name);
     for (int i = 0; i < N_DEVICES; i++) {
         for (int d = 0; d < N_DTYPES; d++)
             cell[d] = ways[d][i];
-        put_cell(text, cell);
+        put_cell(page, cell);
     }
-    strcat(text, "\n");
+    fprintf(page, "\n");
 }
 
 static const char head[] =
     "# Ops and devices\n\n"
-    "Written by `make docs` from what the devices answer; edit nothing here.\n"
+    "`make docs` writes this page from what the devices answer; edit nothing "
+    "here.\n"
     "Which way each row goes on each device, for the types that it takes:\n\n"
     "- *native*: the device runs it, or its compiler has instructions for it.\n"
     "- *decomposed*: the host hands the device the primitives that it is made "
@@ -215,15 +215,17 @@ static void the_page_is_what_the_devices_answer(void **state)
         profile_column("neuron", "neuron"),
     };
     char *text = calloc(1, TEXT);
-    strcpy(text, head);
-    strcat(text, "| op |");
+    FILE *out = fmemopen(text, TEXT, "w");
+    assert_non_null(out);
+    fprintf(out, "%s| op |", head);
     for (int i = 0; i < N_DEVICES; i++)
-        sprintf(text + strlen(text), " %s |", columns[i].title);
-    strcat(text, "\n|---|---|---|---|---|\n");
+        fprintf(out, " %s |", columns[i].title);
+    fprintf(out, "\n|---|---|---|---|---|\n");
     for (uint32_t op = 0; op < TRN_OP_LIMIT; op++) {
         if (trn__ops[op].name != NULL)
-            put_row(text, op, columns);
+            put_row(out, op, columns);
     }
+    assert_int_equal(fclose(out), 0);
     if (getenv("TRN_WRITE_DOCS") != NULL) {
         FILE *f = fopen(PAGE, "w");
         assert_non_null(f);

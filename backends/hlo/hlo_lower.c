@@ -44,7 +44,7 @@ int64_t trn__hlo_arg_numel(const trn_arg *arg)
     return n;
 }
 
-static trn_arg value_arg(const trn__hlo_lowering *l, int32_t value)
+trn_arg trn__hlo_value_arg(const trn__hlo_lowering *l, int32_t value)
 {
     trn_graph_value v = {.size = (uint32_t)sizeof v};
     l->host->graph_value(l->graph, value, &v);
@@ -58,12 +58,12 @@ int32_t trn__hlo_in(const trn__hlo_lowering *l, int k)
 
 trn_arg trn__hlo_in_arg(const trn__hlo_lowering *l, int k)
 {
-    return value_arg(l, l->node.in[k]);
+    return trn__hlo_value_arg(l, l->node.in[k]);
 }
 
 trn_arg trn__hlo_out_arg(const trn__hlo_lowering *l)
 {
-    return value_arg(l, l->node.out[0]);
+    return trn__hlo_value_arg(l, l->node.out[0]);
 }
 
 trn__hlo_shape trn__hlo_out_shape(const trn__hlo_lowering *l)
@@ -147,7 +147,7 @@ static void lower_inputs(trn__hlo_lowering *l)
 {
     for (int32_t i = 0; i < l->info.n_inputs; i++) {
         const int32_t v = l->host->graph_input(l->graph, i);
-        const trn_arg arg = value_arg(l, v);
+        const trn_arg arg = trn__hlo_value_arg(l, v);
         if (!(TRN_DTYPE_BIT(arg.dtype) & l->profile->stores))
             refuse_type(l, i, arg.dtype);
         l->value[v] = trn__hlo_arg_numel(&arg) == 0
@@ -199,15 +199,13 @@ static void lower_nodes(trn__hlo_lowering *l)
         l->node = (trn_graph_node){.size = (uint32_t)sizeof l->node};
         l->host->graph_node(l->graph, i, &l->node);
         l->node_number = i;
-        l->value[l->node.out[0]] = lower_node(l);
+        l->value[l->node.out[0]] = trn__hlo_new_state(l, lower_node(l));
         for (int32_t k = first; k < l->m.n_insts; k++)
             l->m.insts[k].node = i;
     }
 }
 
-/* ---- results ---- */
-
-static void *take(trn__hlo_lowering *l, size_t bytes)
+void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes)
 {
     void *memory = l->host->alloc(l->host->host, bytes);
     if (memory == NULL)
@@ -217,126 +215,20 @@ static void *take(trn__hlo_lowering *l, size_t bytes)
     return memory;
 }
 
-static int32_t param_of_input(const trn__hlo_program *p, int32_t input)
-{
-    for (int32_t i = 0; i < p->n_params; i++) {
-        if (p->params[i].source == TRN__HLO_INPUT &&
-            p->params[i].index == input)
-            return i;
-    }
-    return -1;
-}
-
-/* For each instruction, is it an operand?  NULL: out of memory. */
-static bool *find_reads(trn__hlo_lowering *l)
-{
-    const trn__hlo_module *m = &l->m;
-    bool *reads = take(l, (size_t)m->n_insts + 1);
-    for (int32_t i = 0; reads != NULL && i < m->n_operands; i++)
-        reads[m->operands[i]] = true;
-    return reads;
-}
-
-/* `now`, or `old` where the condition does not hold. */
-static int32_t guarded(trn__hlo_module *m, int32_t condition, int32_t now,
-                       int32_t old)
-{
-    trn__hlo_shape s = trn__hlo_shape_of(m, now);
-    s.type = TRN__HLO_PRED;
-    return trn__hlo_select(m, trn__hlo_splat(m, condition, &s), now, old);
-}
-
-/* What replaces an input keeps its old value where `good` does not hold.  Some
- * compilers lose a replaced input that nobody reads: it is always read. */
-static int32_t replacement(trn__hlo_lowering *l, int32_t now, int32_t param,
-                           int32_t good, const bool *reads)
-{
-    trn__hlo_module *m = &l->m;
-    const int32_t old = m->params[param];
-    if (now == old)
-        return now;
-    if (good >= 0)
-        return guarded(m, good, now, old);
-    if (reads[old])
-        return now;
-    return guarded(m, trn__hlo_bits(m, TRN__HLO_PRED, 1), now, old);
-}
-
-static bool is_among(int32_t n, const int32_t *list, int32_t x)
-{
-    for (int32_t i = 0; i < n; i++) {
-        if (list[i] == x)
-            return true;
-    }
-    return false;
-}
-
-/* One more result of the root, an instruction of its own. */
-static void add_result(trn__hlo_lowering *l, int32_t *roots, int32_t inst,
-                       int32_t index, uint32_t dtype, int32_t param)
-{
-    trn__hlo_module *m = &l->m;
-    trn__hlo_program *p = l->program;
-    if (inst >= 0 && (m->insts[inst].op == TRN__HLO_OP_PARAMETER ||
-                      is_among(p->n_results, roots, inst)))
-        inst = trn__hlo_unary(m, TRN__HLO_OP_COPY, inst);
-    if (inst < 0)
-        return;
-    const trn__hlo_shape *s = &m->insts[inst].shape;
-    trn__hlo_result *r = &p->results[p->n_results];
-    memset(r, 0, sizeof *r);
-    r->dtype = dtype;
-    r->rank = s->rank;
-    memcpy(r->shape, s->dims, s->rank * sizeof s->dims[0]);
-    r->bytes = (uint64_t)trn__hlo_numel(s) * trn__hlo_type_bytes(s->type);
-    r->index = index;
-    r->alias = param;
-    if (param >= 0) {
-        p->params[param].alias = p->n_results;
-        trn__hlo_add_alias(m, p->n_results, param);
-    }
-    roots[p->n_results++] = inst;
-}
-
-static void lower_outputs(trn__hlo_lowering *l, int32_t *roots)
-{
-    int32_t vector = -1, good = -1;
-    const bool checks = trn__hlo_check_vector(l, &vector, &good);
-    bool *reads = find_reads(l);
-    if (reads == NULL)
-        return;
-    for (int32_t i = 0; i < l->info.n_outputs; i++) {
-        trn_graph_output o = {.size = (uint32_t)sizeof o};
-        l->host->graph_output(l->graph, i, &o);
-        int32_t inst = l->value[o.value];
-        if (inst == TRN__HLO_EMPTY)
-            continue;
-        const int32_t param =
-            o.alias < 0 ? -1 : param_of_input(l->program, o.alias);
-        if (param >= 0)
-            inst = replacement(l, inst, param, good, reads);
-        add_result(l, roots, inst, i, value_arg(l, o.value).dtype, param);
-    }
-    l->host->dealloc(l->host->host, reads);
-    if (checks) {
-        l->program->check = l->program->n_results;
-        add_result(l, roots, vector, -1,
-                   l->detail->wide ? (uint32_t)TRN_I64 : (uint32_t)TRN_I32, -1);
-    }
-    trn__hlo_tuple(&l->m, l->program->n_results, roots);
-}
-
 /* ---- the whole ---- */
 
 static void begin(trn__hlo_lowering *l)
 {
-    l->draws = -1;
+    l->draws = l->vector = l->good = -1;
     l->info = (trn_graph_info){.size = (uint32_t)sizeof l->info};
-    l->program = take(l, sizeof *l->program);
-    l->detail = take(l, sizeof *l->detail);
+    l->program = trn__hlo_cleared(l, sizeof *l->program);
+    l->detail = trn__hlo_cleared(l, sizeof *l->detail);
     if (!l->host->graph_info(l->graph, &l->info))
         trn__hlo_fail(&l->m, TRN_ERR_INTERNAL, "hlo: not a graph");
-    l->value = take(l, ((size_t)l->info.n_values + 1) * sizeof *l->value);
+    const size_t n_values = (size_t)l->info.n_values + 1;
+    l->value = trn__hlo_cleared(l, n_values * sizeof *l->value);
+    l->replaces = trn__hlo_cleared(l, n_values * sizeof *l->replaces);
+    l->guarded = trn__hlo_cleared(l, n_values * sizeof *l->guarded);
     if (l->m.status != TRN_OK)
         return;
     l->program->detail = l->detail;
@@ -344,8 +236,8 @@ static void begin(trn__hlo_lowering *l)
     l->detail->wide = (l->profile->types >> TRN__HLO_S64) & 1u;
     for (int i = 0; i < TRN__HLO_N_VECTORS; i++)
         l->detail->vectors[i].inst = l->detail->vectors[i].param = -1;
-    l->program->results =
-        take(l, ((size_t)l->info.n_outputs + 1) * sizeof *l->program->results);
+    l->program->results = trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) *
+                                                  sizeof *l->program->results);
 }
 
 /* A graph none of whose values has an element needs no device. */
@@ -364,13 +256,15 @@ static void lower_all(trn__hlo_lowering *l)
 {
     trn__hlo_module_init(&l->m, l->host);
     begin(l);
-    int32_t *roots = take(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
+    int32_t *roots =
+        trn__hlo_cleared(l, ((size_t)l->info.n_outputs + 1) * sizeof *roots);
     if (l->m.status == TRN_OK) {
         lower_inputs(l);
+        trn__hlo_find_states(l);
         lower_nodes(l);
     }
     if (l->m.status == TRN_OK)
-        lower_outputs(l, roots);
+        trn__hlo_lower_outputs(l, roots);
     l->host->dealloc(l->host->host, roots);
     verify(l);
 }
@@ -383,6 +277,8 @@ static int32_t finish(trn__hlo_lowering *l)
         status = l->host->fail(l->host->host, status, l->m.message);
     trn__hlo_module_free(&l->m);
     l->host->dealloc(l->host->host, l->value);
+    l->host->dealloc(l->host->host, l->replaces);
+    l->host->dealloc(l->host->host, l->guarded);
     return status;
 }
 

@@ -75,8 +75,14 @@ typedef struct trn__hlo_lowering {
     trn_graph_info info;
     trn_graph_node node; /* the one at hand */
     int32_t node_number;
-    int32_t *value; /* of each value of the graph its instruction; EMPTY */
-    int32_t draws;  /* the parameter's instruction, -1: not there yet */
+    int32_t *value;     /* of each value of the graph its instruction; EMPTY */
+    int32_t draws;      /* the parameter's instruction, -1: not there yet */
+    int32_t *replaces;  /* of each value the parameter whose memory it takes
+                           over, -1: none */
+    bool *guarded;      /* of each value: it is the old one if not `good` */
+    int32_t last_check; /* node that checks something; -1: none does */
+    int32_t n_checked;  /* checks in the vector and in `good`, 0: not made */
+    int32_t vector, good;
     int32_t room_params;
 } trn__hlo_lowering;
 
@@ -128,6 +134,22 @@ void trn__hlo_check_bad(trn__hlo_lowering *l, uint32_t kind, uint32_t input,
 bool trn__hlo_check_vector(trn__hlo_lowering *l, int32_t *vector,
                            int32_t *good);
 
+/* hlo_state.c.  The parameter of that input; -1: there is none. */
+int32_t trn__hlo_state_param(const trn__hlo_lowering *l, int32_t input);
+/* Before nodes are lowered, with inputs as parameters. */
+void trn__hlo_find_states(trn__hlo_lowering *l);
+/* The node's output is `now`; what to take for it. */
+int32_t trn__hlo_new_state(trn__hlo_lowering *l, int32_t now);
+/* After all nodes: states as results, the vector of checks and `good`. */
+void trn__hlo_finish_states(trn__hlo_lowering *l);
+
+/* hlo_lower_outputs.c: the root.  roots: room for all results */
+void trn__hlo_lower_outputs(trn__hlo_lowering *l, int32_t *roots);
+
+/* Type and shape of a value of the graph. */
+trn_arg trn__hlo_value_arg(const trn__hlo_lowering *l, int32_t value);
+/* Cleared memory of host->alloc's; NULL after a failure. */
+void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes);
 /* A new parameter of the module, and its entry in the program's table. */
 int32_t trn__hlo_new_param(trn__hlo_lowering *l, uint32_t source, int32_t index,
                            uint32_t dtype, uint32_t rank, const int64_t *shape);

@@ -15,6 +15,8 @@
 #define W0 0x9e3779b9u /* golden ratio */
 #define W1 0xbb67ae85u /* sqrt(3) - 1 */
 #define ROUNDS 10
+#define MAX_U32 0xffffffffll
+#define LONG 1024
 
 typedef struct philox {
     trn__hlo_module *m;
@@ -22,6 +24,10 @@ typedef struct philox {
     int32_t word[4];
     int32_t key[2];
 } philox;
+
+typedef struct range {
+    int64_t first, n;
+} range;
 
 static int32_t splat_bits(trn__hlo_module *m, uint32_t type, uint64_t bits,
                           const trn__hlo_shape *like)
@@ -89,24 +95,68 @@ static void make_draws(trn__hlo_lowering *l)
         l->draws = trn__hlo_new_param(l, TRN__HLO_DRAWS, -1, TRN_U32, 2, dims);
 }
 
-/* The words of blocks 0 .. n - 1 of the node's draw. */
-static philox blocks(trn__hlo_lowering *l, int64_t n)
+/* The words of the blocks numbered by `number`, u64 or u32 [n], of the node's
+ * draw. */
+static philox blocks_of(trn__hlo_lowering *l, int32_t number)
 {
     trn__hlo_module *m = &l->m;
+    trn__hlo_shape s = trn__hlo_shape_of(m, number);
+    const bool wide = s.type == TRN__HLO_U64;
     make_draws(l);
-    philox p = {.m = m, .shape = trn__hlo_array(TRN__HLO_U32, 1, &n)};
-    const int32_t number = trn__hlo_iota(m, TRN__HLO_U64, 1, &n, 0);
+    s.type = TRN__HLO_U32;
+    philox p = {.m = m, .shape = s};
     p.word[0] = trn__hlo_convert(m, TRN__HLO_U32, number);
-    p.word[1] = trn__hlo_convert(
-        m, TRN__HLO_U32,
-        trn__hlo_binary(m, TRN__HLO_OP_SHIFT_RIGHT, number,
-                        splat_bits(m, TRN__HLO_U64, 32, &p.shape)));
+    p.word[1] =
+        wide ? trn__hlo_convert(
+                   m, TRN__HLO_U32,
+                   trn__hlo_binary(m, TRN__HLO_OP_SHIFT_RIGHT, number,
+                                   splat_bits(m, TRN__HLO_U64, 32, &p.shape)))
+             : splat_bits(m, TRN__HLO_U32, 0, &p.shape);
     p.key[0] = draw_word(l, 0, &p.shape);
     p.key[1] = draw_word(l, 1, &p.shape);
     p.word[2] = draw_word(l, 2, &p.shape);
     p.word[3] = draw_word(l, 3, &p.shape);
     rounds(&p);
     return p;
+}
+
+/* The words of blocks 0 .. n - 1. */
+static philox blocks(trn__hlo_lowering *l, int64_t n)
+{
+    return blocks_of(l, trn__hlo_iota(&l->m, TRN__HLO_U64, 1, &n, 0));
+}
+
+/*
+ * For elements first .. first + n - 1 the words of the block that each lies in,
+ * and its place there; 2^shift elements have one block.
+ *
+ * Each element makes the whole block.  That is more arithmetic than blocks side
+ * by side, and much faster where a compiler makes one loop of it: interleaving
+ * is a branch in every element, behind which the block is made all the same.
+ */
+static philox blocks_of_elements(trn__hlo_lowering *l, range r, uint32_t shift,
+                                 int32_t *place)
+{
+    trn__hlo_module *m = &l->m;
+    const uint32_t type = r.first + r.n > MAX_U32 ? TRN__HLO_U64 : TRN__HLO_U32;
+    const trn__hlo_shape s = trn__hlo_array(type, 1, &r.n);
+    const int32_t i =
+        trn__hlo_binary(m, TRN__HLO_OP_ADD, trn__hlo_iota(m, type, 1, &r.n, 0),
+                        splat_bits(m, type, (uint64_t)r.first, &s));
+    *place = trn__hlo_binary(m, TRN__HLO_OP_AND, i,
+                             splat_bits(m, type, (1u << shift) - 1, &s));
+    return blocks_of(l, trn__hlo_binary(m, TRN__HLO_OP_SHIFT_RIGHT, i,
+                                        splat_bits(m, type, shift, &s)));
+}
+
+/* `here` where the place is that one, else `other` */
+static int32_t at_place(trn__hlo_module *m, int32_t place, uint64_t which,
+                        int32_t here, int32_t other)
+{
+    const trn__hlo_shape s = trn__hlo_shape_of(m, place);
+    const int32_t that = trn__hlo_compare(m, TRN__HLO_EQ, place,
+                                          splat_bits(m, s.type, which, &s));
+    return trn__hlo_select(m, that, here, other);
 }
 
 /* columns[each] of [n] side by side: [n * each] */
@@ -150,25 +200,41 @@ static int32_t of_53_bits(trn__hlo_module *m, int32_t a, int32_t b,
                            trn__hlo_like(m, 0x1p-53, y));
 }
 
-static int32_t uniform_f64(trn__hlo_lowering *l, int64_t n)
+static int32_t uniform_f64(trn__hlo_lowering *l, range r)
 {
-    const philox p = blocks(l, (n + 1) / 2);
-    const int32_t pair[] = {of_53_bits(p.m, p.word[0], p.word[1], 0),
-                            of_53_bits(p.m, p.word[2], p.word[3], 0)};
-    return interleaved(p.m, 2, pair, (n + 1) / 2);
+    int32_t place;
+    const philox p = blocks_of_elements(l, r, 1, &place);
+    return of_53_bits(p.m, at_place(p.m, place, 0, p.word[0], p.word[2]),
+                      at_place(p.m, place, 0, p.word[1], p.word[3]), 0);
 }
 
-static int32_t uniform_f32(trn__hlo_lowering *l, int64_t n)
+static int32_t uniform_f32(trn__hlo_lowering *l, range r)
 {
-    const philox p = blocks(l, (n + 3) / 4);
+    int32_t place;
+    const philox p = blocks_of_elements(l, r, 2, &place);
     trn__hlo_module *m = p.m;
-    int32_t y = interleaved(m, 4, p.word, (n + 3) / 4);
-    const trn__hlo_shape s = trn__hlo_shape_of(m, y);
+    int32_t y = p.word[3];
+    for (int32_t i = 3; i-- > 0;)
+        y = at_place(m, place, (uint64_t)i, p.word[i], y);
     y = trn__hlo_binary(m, TRN__HLO_OP_SHIFT_RIGHT, y,
-                        splat_bits(m, TRN__HLO_U32, 8, &s));
+                        splat_bits(m, TRN__HLO_U32, 8, &p.shape));
     y = trn__hlo_convert(m, TRN__HLO_F32, y);
     return trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, y,
                            trn__hlo_like(m, 0x1p-24, y));
+}
+
+/* Long draws are made in two parts.  XLA keeps a concatenation in memory; what
+ * is one expression it makes anew for every reader, and dropout's forward and
+ * backward passes are two. */
+static int32_t uniform(trn__hlo_lowering *l, uint32_t dtype, int64_t n)
+{
+    const int64_t half = n < LONG ? n : n / 2;
+    const range part[] = {{0, half}, {half, n - half}};
+    int32_t made[2] = {-1, -1};
+    for (int i = 0; i < 2 && part[i].n > 0; i++)
+        made[i] = dtype == TRN_F64 ? uniform_f64(l, part[i])
+                                   : uniform_f32(l, part[i]);
+    return half == n ? made[0] : trn__hlo_concatenate(&l->m, 2, made, 0);
 }
 
 /* Box-Muller in f64. */
@@ -223,8 +289,7 @@ int32_t trn__hlo_lower_uniform(trn__hlo_lowering *l)
     const int64_t n = trn__hlo_arg_numel(&y);
     if (l->profile->random_on_host)
         return from_host(l);
-    return finished(l,
-                    y.dtype == TRN_F64 ? uniform_f64(l, n) : uniform_f32(l, n));
+    return finished(l, uniform(l, y.dtype, n));
 }
 
 /* f32 rounds the f64 value once; 16-bit types round that f32. */

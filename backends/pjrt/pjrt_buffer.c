@@ -117,9 +117,9 @@ static int32_t within(trn_device *dev, const trn_buffer *b, const char *what,
     if (offset <= b->bytes && bytes <= b->bytes - offset)
         return TRN_OK;
     return trn__pjrt_say(&dev->fault, TRN_ERR_ARG,
-                         "pjrt: %s: bytes %llu to %llu of a buffer of %llu",
-                         what, (unsigned long long)offset,
-                         (unsigned long long)(offset + bytes),
+                         "pjrt: %s: %llu bytes at %llu of a buffer of %llu",
+                         what, (unsigned long long)bytes,
+                         (unsigned long long)offset,
                          (unsigned long long)b->bytes);
 }
 

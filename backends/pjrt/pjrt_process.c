@@ -31,6 +31,7 @@ struct trn__pjrt_plugin {
     bool busy;
     bool done;
     bool left_behind;
+    pthread_t thread;
     char text[MAX_TEXT]; /* names and strings of its options */
     pjrt_named_value value[TRN__PJRT_MAX_OPTIONS];
     size_t n_values;
@@ -143,13 +144,13 @@ static void *make_client(void *arg)
 
 /* The plug-in's threads inherit that all signals are blocked, so the program's
  * handlers run in the program's own threads. */
-static bool start(trn__pjrt_plugin *p, pthread_t *thread)
+static bool start(trn__pjrt_plugin *p)
 {
     sigset_t all, before;
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return false;
-    bool started = pthread_create(thread, NULL, make_client, p) == 0;
+    bool started = pthread_create(&p->thread, NULL, make_client, p) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -213,8 +214,7 @@ static bool wait_while(const bool *flag, bool value,
 }
 
 static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
-                     const struct timespec *deadline, pthread_t *thread,
-                     trn__pjrt_fault *fault)
+                     const struct timespec *deadline, trn__pjrt_fault *fault)
 {
     if (!wait_while(&p->busy, true, deadline))
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
@@ -226,33 +226,30 @@ static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
                              MAX_TEXT);
     p->done = p->left_behind = false;
     p->client = NULL;
-    if (!start(p, thread))
+    if (!start(p))
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
                              "pjrt: making a client: no thread for it");
     p->busy = true;
     return TRN_OK;
 }
 
-static int32_t make_in_time(trn__pjrt_plugin *p, const trn__pjrt_options *o,
-                            const struct timespec *deadline,
-                            trn__pjrt_fault *fault)
+/* Takes what the thread made; others may make a client now. */
+static int32_t finish(trn__pjrt_plugin *p, const struct timespec *deadline,
+                      pjrt_client **client, trn__pjrt_fault *fault)
 {
-    pthread_t thread;
-    int32_t status = begin(p, o, deadline, &thread, fault);
-    if (status != TRN_OK)
-        return status;
     if (!wait_while(&p->done, false, deadline)) {
         p->left_behind = true;
-        pthread_detach(thread);
+        pthread_detach(p->thread);
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
                              "pjrt: making a client: no answer in time; does "
                              "the plug-in wait for hardware or a network that "
                              "is not there?  (pjrt_timeout allows more)");
     }
+    pthread_join(p->thread, NULL); /* it needs the lock no more */
+    *client = p->client;
     *fault = p->fault;
-    pthread_mutex_unlock(&lock);
-    pthread_join(thread, NULL); /* it has nothing left to do but return */
-    pthread_mutex_lock(&lock);
+    p->busy = false;
+    pthread_cond_broadcast(&changed);
     return fault->status;
 }
 
@@ -264,14 +261,9 @@ int32_t trn__pjrt_client_new(trn__pjrt_plugin *plugin,
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_sec += seconds;
     pthread_mutex_lock(&lock);
-    int32_t status = make_in_time(plugin, o, &deadline, fault);
+    int32_t status = begin(plugin, o, &deadline, fault);
     if (status == TRN_OK)
-        *client = plugin->client;
-    if (plugin->busy && plugin->done) {
-        plugin->client = NULL;
-        plugin->busy = false;
-        pthread_cond_broadcast(&changed);
-    }
+        status = finish(plugin, &deadline, client, fault);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -50,7 +50,7 @@ static trn_status take_outputs(trn_context *c, const trn__call *k,
                                trn_tensor *y)
 {
     trn_graph *g = c->capture->trace->graph;
-    uint8_t writes = trn__ops[k->op].writes;
+    const uint32_t writes = trn__ops[k->op].writes;
     if (writes == 0)
         return trn__graph_add_output(g, trn__slot_of(c, y), -1);
     for (int i = 0; i < k->n_in; i++) {

@@ -138,8 +138,10 @@ void trn__grad_max(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     const trn_reduce_attrs *at = k->attrs;
     trn_tensor *x = k->in[0]; /* gx = g / (number of ties) where x = y */
     trn_tensor *hit = trn_equal(x, spread(k, k->out));
-    trn_tensor *ties = trn_cast(trn_sum(hit, at->axes, true),
-                                g == NULL ? TRN_F32 : (trn_dtype)g->arg.dtype);
+    /* Not by a sum of integers, which is i64: not every device has it. */
+    trn_tensor *each =
+        trn_cast(hit, g == NULL ? TRN_F32 : (trn_dtype)g->arg.dtype);
+    trn_tensor *ties = trn_sum(each, at->axes, true);
     trn_tensor *share = trn_div(kept(k, g), ties);
     share = trn__expanded(share, (int)x->arg.rank, x->arg.shape);
     gin[0] = trn_where(hit, share, trn__zeros_like(x));

@@ -304,11 +304,12 @@ static void fill_table(pjrt_api *api)
 {
     memset(table, 0, sizeof table);
     if (real != NULL) {
-        size_t room = offsetof(pjrt_api, slot) + N_SLOTS * sizeof *api->slot;
+        size_t room =
+            offsetof(pjrt_api, slot) + N_SLOTS * sizeof(pjrt_any_fn *);
         memcpy(api, real, real->size < room ? real->size : room);
         api->size = real->size < room ? real->size : room;
     } else {
-        api->size = offsetof(pjrt_api, slot) + N_SLOTS * sizeof *api->slot;
+        api->size = offsetof(pjrt_api, slot) + N_SLOTS * sizeof(pjrt_any_fn *);
         api->version.minor = 90;
     }
 #define X(slot_, name, published, needed)                                  \
@@ -422,7 +423,8 @@ const pjrt_api *GetPjrtApi(void)
     if (mode == OTHER_MAJOR)
         api->version.major = 1;
     if (mode == SHORT)
-        api->size = offsetof(pjrt_api, slot) + SHORT_SLOTS * sizeof *api->slot;
+        api->size =
+            offsetof(pjrt_api, slot) + SHORT_SLOTS * sizeof(pjrt_any_fn *);
     if (mode == MISSING)
         api->slot[MISSING_SLOT] = NULL;
     return mode == NULL_TABLE ? NULL : api;

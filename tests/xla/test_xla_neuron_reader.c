@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The reader of HLO text finds each thing that the Neuron compiler does not
- * take, in modules that were written by hand.
+ * take, in modules made by hand.
  */
 #include <stdio.h>
 

@@ -10,8 +10,20 @@
 static void print_line(void *user, trn_log_level level, const char *text)
 {
     (void)user;
-    if (level != TRN_LOG_INFO || xla_verbose())
+    if (level != TRN_LOG_INFO && xla_verbose())
         print_message("log: %s\n", text);
+}
+
+static bool neuron;
+
+void xla_use_neuron(void)
+{
+    neuron = true;
+}
+
+bool xla_is_neuron(void)
+{
+    return neuron;
 }
 
 trn_context *xla_open(const char *device)
@@ -19,6 +31,8 @@ trn_context *xla_open(const char *device)
     trn_context *c;
     trn_options o = TRN_OPTIONS_INIT;
     o.device = device;
+    if (neuron && strcmp(device, "cpu") != 0)
+        o.device_options = "hlo_profile=neuron";
     o.n_threads = 2;
     o.log = print_line;
     trn_status status = trn_open(&c, &o);

@@ -54,8 +54,11 @@ void xla_judge_close(xla_judge *j);
 /* Prints what is wrong with a job; the test goes on, and fails at its end. */
 void xla_fault(xla_judge *j, const xla_job *job, const char *format, ...);
 
-/* A context of that device, with the log printed. */
+/* A context of that device.  From xla_use_neuron() on, devices other than the
+ * CPU lower for the Neuron compiler. */
 trn_context *xla_open(const char *device);
+void xla_use_neuron(void);
+bool xla_is_neuron(void);
 /* Is the judged device bound to the CPU's bits? */
 bool xla_is_exact(void);
 

@@ -20,4 +20,8 @@ void xla_gradient_draw(trn_context *c, xla_job *job);
 /* Builds the outputs: first gradients, then second ones. */
 int xla_gradient_build(trn_context *c, const xla_job *job, trn_tensor **out);
 
+/* Every case that has gradients, in that type, on the judged device and on the
+ * CPU; with xla_use_neuron() without those of xla_is_wide(). */
+void xla_judge_gradients(trn_dtype dtype);
+
 #endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lowering for the Neuron compiler: rows, gradients and steps by XLA, in
+ * the types that exist there, and nothing in any module that the compiler is
+ * not known to take.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/xla/xla_gradients.h"
+#include "tests/xla/xla_model.h"
+#include "tests/xla/xla_neuron.h"
+#include "tests/xla/xla_steps.h"
+#include "tests/xla/xla_values.h"
+
+static const trn_dtype stored[] = {TRN_F32, TRN_BF16, TRN_F16, TRN_I32,
+                                   TRN_U32, TRN_U8,   TRN_BOOL};
+
+static void values_are_those_of_the_cpu_in_f32(void **state)
+{
+    (void)state;
+    xla_use_neuron();
+    xla_judge_values(1, stored);
+}
+
+static void values_are_those_of_the_cpu_in_bf16_and_f16(void **state)
+{
+    (void)state;
+    xla_use_neuron();
+    xla_judge_values(2, stored + 1);
+}
+
+static void values_are_those_of_the_cpu_in_integers(void **state)
+{
+    (void)state;
+    xla_use_neuron();
+    xla_judge_values(4, stored + 3);
+}
+
+static void gradients_are_those_of_the_cpu_in_f32(void **state)
+{
+    (void)state;
+    xla_use_neuron();
+    xla_judge_gradients(TRN_F32);
+}
+
+static void a_hundred_losses_are_those_of_the_cpu(void **state)
+{
+    (void)state;
+    xla_use_neuron();
+    xla_judge_runs(TRN_F32);
+}
+
+static void single_steps_are_those_of_the_cpu(void **state)
+{
+    (void)state;
+    xla_use_neuron();
+    xla_judge_single_steps(TRN_F32);
+}
+
+static void types_of_64_bits_are_refused(void **state)
+{
+    static const trn_dtype wide[] = {TRN_F64, TRN_I64};
+    (void)state;
+    xla_use_neuron();
+    trn_context *c = xla_open(xla_device());
+    for (int i = 0; i < 2; i++) {
+        assert_null(trn_full(c, wide[i], 0, NULL, 1.0));
+        harness_error(c, TRN_ERR_DTYPE, trn_dtype_name(wide[i]));
+    }
+    harness_close(c);
+}
+
+/* ---- modules ---- */
+
+typedef struct text {
+    char *bytes;
+    size_t n, room;
+} text;
+
+static void put(void *user, const char *piece)
+{
+    text *t = user;
+    size_t n = strlen(piece);
+    if (t->n + n + 1 > t->room) {
+        t->room = 2 * (t->n + n + 1);
+        t->bytes = realloc(t->bytes, t->room);
+        assert_non_null(t->bytes);
+    }
+    memcpy(t->bytes + t->n, piece, n + 1);
+    t->n += n;
+}
+
+/* The last step of c as a module for Neuron; is it taken? */
+static bool is_taken(trn_context *c, const char *what)
+{
+    char why[600];
+    text t = {NULL, 0, 0};
+    trn_status status = trn_capture_print_hlo(c, "neuron", put, &t);
+    CHECK(status == TRN_OK, "%s: %s\n", what, trn_errmsg(c));
+    bool good = xla_neuron_takes(t.bytes, why, sizeof why);
+    if (!good)
+        print_error("%s: %s\n", what, why);
+    free(t.bytes);
+    return good;
+}
+
+static trn_context *open_captured(void)
+{
+    trn_context *c;
+    trn_options o = TRN_OPTIONS_INIT;
+    o.device = "cpu";
+    o.exec = TRN_EXEC_CAPTURED;
+    assert_int_equal(trn_open(&c, &o), TRN_OK);
+    return c;
+}
+
+/* A step with the outputs of one case. */
+static bool case_is_taken(trn_context *c, const xla_job *job,
+                          int (*build)(trn_context *, const xla_job *,
+                                       trn_tensor **))
+{
+    trn_tensor *out[XLA_MAX_OUT] = {NULL};
+    trn_step_begin(c);
+    int n = build(c, job, out);
+    CHECK(n > 0, "%s: %s\n", case_text(&job->a), trn_errmsg(c));
+    for (int i = 0; i < n; i++) {
+        bool again = out[i] == NULL;
+        for (int k = 0; k < i; k++)
+            again = again || out[k] == out[i];
+        if (again)
+            out[i] = NULL;
+        else
+            trn_keep(out[i]);
+    }
+    trn_step_end(c);
+    bool good = is_taken(c, case_text(&job->a));
+    for (int i = 0; i < n; i++)
+        trn_tensor_release(out[i]);
+    harness_ok(c);
+    return good;
+}
+
+static void free_job(xla_job *job)
+{
+    for (int i = 0; i < job->a.n_in; i++)
+        free(job->weight[i].v);
+    free(job->seed.v);
+    case_free(&job->a);
+}
+
+static void modules_of_values_hold_nothing_else(void **state)
+{
+    int n = 0, refused = 0;
+    (void)state;
+    trn_context *c = open_captured();
+    for (int i = 0; i < n_op_cases * 7; i++) {
+        const op_case *tc = &op_cases[i / 7];
+        xla_job job = {0};
+        if (!case_takes(tc->op, stored[i % 7]))
+            continue;
+        case_make(&job.a, tc, stored[i % 7]);
+        if (!xla_is_wide(&job.a)) {
+            refused += !case_is_taken(c, &job, xla_value_build);
+            n++;
+        }
+        free_job(&job);
+    }
+    assert_int_equal(trn_close(c), TRN_OK);
+    CHECK(refused == 0 && n > 500, "%d of %d cases\n", refused, n);
+}
+
+static void modules_of_gradients_hold_nothing_else(void **state)
+{
+    int n = 0, refused = 0;
+    (void)state;
+    trn_context *c = open_captured();
+    for (int i = 0; i < n_op_cases * 3; i++) {
+        const op_case *tc = &op_cases[i / 3];
+        xla_job job = {0};
+        if (!xla_has_gradients(tc))
+            continue;
+        case_make(&job.a, tc, stored[i % 3]);
+        if (!xla_is_wide(&job.a)) {
+            xla_gradient_draw(c, &job);
+            refused += !case_is_taken(c, &job, xla_gradient_build);
+            n++;
+        }
+        free_job(&job);
+    }
+    assert_int_equal(trn_close(c), TRN_OK);
+    CHECK(refused == 0 && n > 500, "%d of %d cases\n", refused, n);
+}
+
+static void modules_of_steps_hold_nothing_else(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < XLA_MODEL_KINDS; kind++) {
+        xla_model m;
+        trn_context *c = open_captured();
+        xla_model_build(&m, c, (xla_model_kind)kind, TRN_F32);
+        trn_batch b = xla_model_batch(&m);
+        xla_model_step(&m, &b);
+        assert_true(is_taken(c, xla_model_names[kind]));
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const xla_test tests[] = {
+        XLA_TEST(values_are_those_of_the_cpu_in_f32),
+        XLA_TEST(values_are_those_of_the_cpu_in_bf16_and_f16),
+        XLA_TEST(values_are_those_of_the_cpu_in_integers),
+        XLA_TEST(gradients_are_those_of_the_cpu_in_f32),
+        XLA_TEST(a_hundred_losses_are_those_of_the_cpu),
+        XLA_TEST(single_steps_are_those_of_the_cpu),
+        XLA_TEST(types_of_64_bits_are_refused),
+        XLA_TEST_ANYWHERE(modules_of_values_hold_nothing_else),
+        XLA_TEST_ANYWHERE(modules_of_gradients_hold_nothing_else),
+        XLA_TEST_ANYWHERE(modules_of_steps_hold_nothing_else),
+    };
+    return xla_main(argc, argv, (int)(sizeof tests / sizeof tests[0]), tests);
+}
