@@ -6,13 +6,11 @@
 #include "tests/xla/random_xla.h"
 #include "tests/xla/xla_batch.h"
 
-enum { PROGRAMS = 300 };
+enum { PROGRAMS = 100 }; /* a test */
 
-static void random_programs_agree(void **state)
+static void programs_agree(uint64_t seed)
 {
     static xla_tally t;
-    uint64_t seed = 0;
-    (void)state;
     trn_context *c = xla_open(xla_device());
     while (t.programs < PROGRAMS)
         xla_random_run(c, &seed,
@@ -24,9 +22,31 @@ static void random_programs_agree(void **state)
           "more than 5 %% are exempt\n");
 }
 
+static void random_programs_from_0_agree(void **state)
+{
+    (void)state;
+    programs_agree(0);
+}
+
+static void random_programs_from_1000_agree(void **state)
+{
+    (void)state;
+    programs_agree(1000);
+}
+
+static void random_programs_from_2000_agree(void **state)
+{
+    (void)state;
+    programs_agree(2000);
+}
+
 int main(int argc, char **argv)
 {
-    static const xla_test tests[] = {XLA_TEST(random_programs_agree)};
+    static const xla_test tests[] = {
+        XLA_TEST(random_programs_from_0_agree),
+        XLA_TEST(random_programs_from_1000_agree),
+        XLA_TEST(random_programs_from_2000_agree),
+    };
     if (argc > 1 && strcmp(argv[1], "--long") == 0)
         return xla_random_long(argc - 1, argv + 1);
     return xla_main(argc, argv, (int)(sizeof tests / sizeof tests[0]), tests);

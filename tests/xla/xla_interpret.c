@@ -37,11 +37,21 @@ size_t xla_bytes(const trn_graph *g, int32_t value, bool wide)
            trn_dtype_size((trn_dtype)xla_dtype(g, value, wide));
 }
 
+double xla_element(uint32_t dtype, const void *data, int64_t i)
+{
+    return (double)dtype_get((trn_dtype)dtype, data, i);
+}
+
+double xla_most(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 void xla_widen(uint32_t dtype, const void *from, int64_t n, bool magnitude,
                double *to)
 {
     for (int64_t i = 0; i < n; i++) {
-        double x = (double)dtype_get((trn_dtype)dtype, from, i);
+        double x = xla_element(dtype, from, i);
         to[i] = magnitude ? fabs(x) : x;
     }
 }

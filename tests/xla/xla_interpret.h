@@ -49,6 +49,8 @@ int64_t xla_numel(const trn_graph *g, int32_t value);
 size_t xla_bytes(const trn_graph *g, int32_t value, bool wide);
 /* Memory, at least a byte, that starts as zeros; never NULL. */
 void *xla_memory(size_t bytes);
+double xla_element(uint32_t dtype, const void *data, int64_t i);
+double xla_most(double a, double b); /* the larger; a, if b is NaN */
 /* n floats of that type as f64; magnitudes only, if asked for. */
 void xla_widen(uint32_t dtype, const void *from, int64_t n, bool magnitude,
                double *to);

@@ -8,16 +8,6 @@
 #include "tests/xla/xla_bounds.h"
 #include "tests/xla/xla_node.h"
 
-static double most(double a, double b)
-{
-    return b > a ? b : a;
-}
-
-static double element(uint32_t dtype, const void *data, int64_t i)
-{
-    return (double)dtype_get((trn_dtype)dtype, data, i);
-}
-
 /* How many terms the sums of a node have. */
 static double n_terms(const trn_graph *g, const trn__graph_node *n)
 {
@@ -31,7 +21,7 @@ static double n_terms(const trn_graph *g, const trn__graph_node *n)
         return (double)xla_numel(g, n->in[1]);
     default:
         return (double)xla_numel(g, n->in[0]) /
-               most(1, (double)xla_numel(g, n->out[0]));
+               xla_most(1, (double)xla_numel(g, n->out[0]));
     }
 }
 
@@ -96,7 +86,7 @@ void xla_node_bounds(trn_context *c, const trn_graph *g, int32_t node,
         units = (b->units + b->per_term * n_terms(g, n)) * unit_of(dtype);
     }
     for (int64_t i = 0; i < xla_numel(g, y); i++) {
-        double x = element(dtype, v->at[y], i);
+        double x = xla_element(dtype, v->at[y], i);
         bound[i] = 0;
         if (isfinite(x) && trn__is_float(dtype))
             bound[i] =
@@ -122,8 +112,8 @@ double xla_node_share(trn_context *c, const xla_program *p, int32_t node,
     double *bound = xla_memory(sizeof *bound * (size_t)n);
     xla_node_bounds(c, g, node, &p->narrow, bound);
     for (int64_t i = 0; i < n; i++) {
-        double s = share(dtype, element(dtype, p->narrow.at[y], i),
-                         element(dtype, got, i), bound[i]);
+        double s = share(dtype, xla_element(dtype, p->narrow.at[y], i),
+                         xla_element(dtype, got, i), bound[i]);
         if (s > worst) {
             worst = s;
             *where = i;
@@ -143,7 +133,7 @@ bool xla_node_reads_subnormal(const xla_program *p, int32_t node)
         double tiny = (double)xla_tiny((trn_dtype)dtype);
         for (int64_t k = 0;
              trn__is_float(dtype) && k < xla_numel(p->graph, n->in[i]); k++) {
-            double x = fabs(element(dtype, p->narrow.at[n->in[i]], k));
+            double x = fabs(xla_element(dtype, p->narrow.at[n->in[i]], k));
             if (x > 0 && x < tiny)
                 return true;
         }

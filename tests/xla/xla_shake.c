@@ -12,11 +12,6 @@
 
 enum { RUNS = 6 };
 
-static double element(uint32_t dtype, const void *data, int64_t i)
-{
-    return (double)dtype_get((trn_dtype)dtype, data, i);
-}
-
 /* Were there no roundings on the way to an element?  A sum has none in any
  * order if that of the magnitudes has none.  What f64 holds beyond f32 is taken
  * for rounded. */
@@ -41,7 +36,7 @@ static void move(trn_context *c, const trn_graph *g, int32_t node,
     double *bound = xla_memory(sizeof *bound * (size_t)n);
     xla_node_bounds(c, g, node, v, bound);
     for (int64_t i = 0; i < n; i++) {
-        double x = element(dtype, v->at[y], i);
+        double x = xla_element(dtype, v->at[y], i);
         bool up = (random_next(state) & 1) != 0;
         if (!isfinite(x) || is_exact(dtype, x, exact[i], sums ? size[i] : 0))
             continue;
@@ -87,13 +82,13 @@ static double distance(const trn_graph *g, int32_t value, const xla_values *a,
                    ? 0
                    : -1;
     for (int64_t i = 0; i < xla_numel(g, value); i++) {
-        double x = element(dtype, a->at[value], i);
-        double y = element(dtype, b->at[value], i);
+        double x = xla_element(dtype, a->at[value], i);
+        double y = xla_element(dtype, b->at[value], i);
         if (x == y || (isnan(x) && isnan(y)))
             continue;
         if (!isfinite(x) || !isfinite(y))
             return -1;
-        most = fabs(x - y) > most ? fabs(x - y) : most;
+        most = xla_most(most, fabs(x - y));
     }
     return most;
 }
