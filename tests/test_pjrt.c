@@ -92,6 +92,7 @@ static void bad_options_are_refused_before_any_call(void **state)
     static const struct {
         const char *options, *part;
     } bad[] = {
+        {"hlo_profile=x", "hlo_profile is \"x\"; expected xla or neuron"},
         {"pjrt_create_options=x", "pjrt_create_options: no option at \"x\""},
         {"pjrt_create_options=a=1,,b=2", "no option at \",b=2\""},
         {"pjrt_create_options=a=1,", "no option at \"a=1,\""},

@@ -89,6 +89,23 @@ static int32_t read_request(const trn_host_services *host, const char *argument,
     return status;
 }
 
+/* How graphs are lowered: for XLA, or as the option says. */
+static int32_t choose_profile(trn_device *dev)
+{
+    const char *name = option(dev->host, "hlo_profile");
+    dev->profile = trn__hlo_profile_named(name == NULL ? "xla" : name);
+    if (!trn__hlo_available())
+        return trn__pjrt_say(&dev->fault, TRN_ERR_UNSUPPORTED,
+                             "pjrt: this build has no lowering to HLO; it was "
+                             "made without protobuf-c");
+    if (dev->profile == NULL)
+        return trn__pjrt_say(&dev->fault, TRN_ERR_ARG,
+                             "pjrt: hlo_profile is \"%.40s\"; expected xla or "
+                             "neuron",
+                             name);
+    return TRN_OK;
+}
+
 /* The platform as a string; the rest of `name` is cut off. */
 static int32_t find_platform(trn_device *dev, char *name, size_t room)
 {
@@ -182,11 +199,8 @@ static int32_t open_device(trn_device *dev, const char *argument)
     if (r == NULL)
         return trn__pjrt_say(&dev->fault, TRN_ERR_NOMEM, "pjrt: no memory");
     int32_t status = read_request(dev->host, argument, r, &dev->fault);
-    dev->profile = trn__hlo_profile_named("xla");
-    if (status == TRN_OK && (dev->profile == NULL || !trn__hlo_available()))
-        status = trn__pjrt_say(&dev->fault, TRN_ERR_UNSUPPORTED,
-                               "pjrt: this build has no lowering to HLO; it "
-                               "was made without protobuf-c");
+    if (status == TRN_OK)
+        status = choose_profile(dev);
     if (status == TRN_OK)
         status = open_client(dev, r);
     dev->host->dealloc(dev->host->host, r);

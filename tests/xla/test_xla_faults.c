@@ -226,6 +226,47 @@ static void each_entry_may_fail_at_each_call(void **state)
     print_message("%d points of failure\n", (int)total);
 }
 
+/* Fails allocation n of a run that opens a context, trains and closes; false:
+ * the run makes fewer. */
+static bool fail_allocation(int64_t n, const story *good)
+{
+    story s = {.status = TRN_OK};
+    world w;
+    trn_options o = captured_options(LOOP, shim_device());
+    shim.fail_at(NULL, 0, 0);
+    captured_fail_at(n, false);
+    bool opened = trn_open(&w.c, &o) == TRN_OK;
+    if (opened && !world_build(&w)) {
+        note(w.c, &s);
+        CHECK(world_build(&w), "%s\n", trn_errmsg(w.c));
+    }
+    if (opened)
+        train(&w, &s);
+    else
+        note(w.c, &s);
+    bool reached = captured_failed();
+    captured_close(w.c);
+    CHECK(s.status == TRN_OK || (reached && s.status == TRN_ERR_NOMEM),
+          "allocation %d: %s\n", (int)n, s.message);
+    CHECK(!opened || (memcmp(s.table, good->table, sizeof s.table) == 0 &&
+                      memcmp(s.line, good->line, sizeof s.line) == 0),
+          "allocation %d: other values\n", (int)n);
+    shim_is_empty("after an allocation that failed");
+    return reached;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    (void)state;
+    needs_plugin();
+    story good = run_with(NULL, 0);
+    int64_t n = 0;
+    while (fail_allocation(n + 1, &good))
+        n++;
+    print_message("%d allocations\n", (int)n);
+    assert_true(n > 100);
+}
+
 static world open_world(const char *device)
 {
     world w = {.c = captured_open(LOOP, device)};
@@ -374,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_step_uploads_scalars_and_downloads_nothing),
         cmocka_unit_test(every_device_of_a_client_trains),
         cmocka_unit_test(each_entry_may_fail_at_each_call),
+        cmocka_unit_test(each_allocation_may_fail),
     };
     const char *plugin = getenv("TRN_PJRT_PLUGIN");
     if (plugin != NULL)
