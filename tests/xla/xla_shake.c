@@ -50,8 +50,9 @@ static void move(trn_context *c, const trn_graph *g, int32_t node,
     free(bound);
 }
 
+/* moves: with a state of its own; NULL: the run as it is */
 static bool run(trn_context *c, const xla_program *p, xla_values *v,
-                uint64_t state)
+                uint64_t *moves)
 {
     const trn_graph *g = p->graph;
     *v = (xla_values){.scalars = p->scalars, .draws = p->narrow.draws};
@@ -64,7 +65,8 @@ static bool run(trn_context *c, const xla_program *p, xla_values *v,
     for (int32_t q = 0; q < g->n_nodes; q++) {
         if (xla_interpret_step(c, g, v, q) != TRN_OK)
             return false;
-        move(c, g, q, v, &state);
+        if (moves != NULL)
+            move(c, g, q, v, moves);
     }
     return true;
 }
@@ -96,18 +98,19 @@ static double distance(const trn_graph *g, int32_t value, const xla_values *a,
 bool xla_shake(trn_context *c, const xla_program *p, double *moved)
 {
     const trn_graph *g = p->graph;
-    bool same = true;
+    xla_values still, v;
+    bool same = run(c, p, &still, NULL);
     memset(moved, 0, sizeof *moved * (size_t)g->n_outputs);
     for (uint64_t i = 0; i < RUNS && same; i++) {
-        xla_values v;
-        same = run(c, p, &v, random_mix(p->seed, i));
+        uint64_t state = random_mix(p->seed, i);
+        same = run(c, p, &v, &state);
         for (int32_t k = 0; k < g->n_values && same; k++)
-            same = distance(g, k, &p->narrow, &v) >= 0;
-        for (int32_t k = 0; k < g->n_outputs && same; k++) {
-            double d = distance(g, g->outputs[k].value, &p->narrow, &v);
-            moved[k] = d > moved[k] ? d : moved[k];
-        }
+            same = distance(g, k, &still, &v) >= 0;
+        for (int32_t k = 0; k < g->n_outputs && same; k++)
+            moved[k] = xla_most(moved[k],
+                                distance(g, g->outputs[k].value, &still, &v));
         xla_values_free(&v);
     }
+    xla_values_free(&still);
     return same;
 }
