@@ -138,7 +138,7 @@ xla_part xla_pack_alone(xla_pack *p, const xla_program *program, int32_t node)
     const uint32_t writes = trn__graph_ops[from->op].writes;
     const xla_part part = end_of(p);
     trn__graph_node n = *from;
-    trn_arg out[TRN__MAX_OUT];
+    trn_arg out[TRN__MAX_OUT] = {{.buffer = NULL}};
     int32_t alias[TRN__MAX_OUT] = {-1, -1, -1};
     for (int i = 0, w = 0; i < n.n_in; i++) {
         int k = first_use(from, i);
