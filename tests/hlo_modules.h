@@ -50,6 +50,7 @@ static const trn__hlo_profile all_of_it = {
     .ops = UINT64_MAX,
     .types = UINT32_MAX,
     .stores = UINT32_MAX,
+    .max_size = INT32_MAX,
     .integer_dot = true,
     .integer_scatter = true,
 };

@@ -95,7 +95,7 @@ static void shapes_are_sound(void **state)
     REFUSED("expected tuple", inst(S_ROOT)->shape.type = TRN__HLO_F32);
     REFUSED("list 2 has 11 numbers", list(S_SLICE, 2)->n = 11);
     REFUSED("list 0 has -1 numbers", list(S_SLICE, 0)->n = -1);
-    REFUSED("expected numbers below 2^31", list(S_PAD, 0)->at[0] = INT64_MIN);
+    REFUSED("expected at most 2147483647", list(S_PAD, 0)->at[0] = INT64_MIN);
 }
 
 static void parameters_have_each_number_once(void **state)

@@ -34,6 +34,11 @@ void trn__hlo_check_bad(trn__hlo_lowering *l, uint32_t kind, uint32_t input,
     const int64_t n = s.dims[0];
     if (mask < 0)
         return;
+    if (!l->node.checks) { /* states are guarded from the last such node on */
+        trn__hlo_fail(m, TRN_ERR_INTERNAL,
+                      "hlo: a check that is not announced");
+        return;
+    }
     d->checks = trn__hlo_grow(l, d->checks, d->n_checks, &d->room_checks,
                               sizeof *d->checks);
     if (m->status != TRN_OK)

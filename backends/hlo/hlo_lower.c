@@ -132,15 +132,28 @@ int32_t trn__hlo_new_param(trn__hlo_lowering *l, uint32_t source, int32_t index,
     return inst;
 }
 
-/* No tensor of a type that the profile lacks should have come so far. */
-static void refuse_type(trn__hlo_lowering *l, int32_t input, uint32_t dtype)
+/* What the profile cannot have; no tensor of such a type should have come so
+ * far, and one that is too large can be made of small ones. */
+static bool takes(trn__hlo_lowering *l, const trn_arg *arg)
 {
-    char message[128];
-    snprintf(message, sizeof message,
-             "hlo: input %d of the step is %s, which profile %s does not store",
-             (int)input, trn__hlo_type_text(trn__hlo_type_of(dtype)),
-             l->profile->name);
+    const trn__hlo_profile *p = l->profile;
+    const char *type = trn__hlo_type_text(trn__hlo_type_of(arg->dtype));
+    char message[160];
+    if (!(TRN_DTYPE_BIT(arg->dtype) & p->stores))
+        snprintf(message, sizeof message,
+                 "hlo: a tensor of the step is %s, which profile %s does not "
+                 "store",
+                 type, p->name);
+    else if (trn__hlo_arg_numel(arg) > p->max_size)
+        snprintf(message, sizeof message,
+                 "hlo: a tensor of the step has %lld elements; profile %s "
+                 "takes up to %lld",
+                 (long long)trn__hlo_arg_numel(arg), p->name,
+                 (long long)p->max_size);
+    else
+        return true;
     trn__hlo_fail(&l->m, TRN_ERR_UNSUPPORTED, message);
+    return false;
 }
 
 static void lower_inputs(trn__hlo_lowering *l)
@@ -148,8 +161,8 @@ static void lower_inputs(trn__hlo_lowering *l)
     for (int32_t i = 0; i < l->info.n_inputs; i++) {
         const int32_t v = l->host->graph_input(l->graph, i);
         const trn_arg arg = trn__hlo_value_arg(l, v);
-        if (!(TRN_DTYPE_BIT(arg.dtype) & l->profile->stores))
-            refuse_type(l, i, arg.dtype);
+        if (!takes(l, &arg))
+            return;
         l->value[v] = trn__hlo_arg_numel(&arg) == 0
                           ? TRN__HLO_EMPTY
                           : trn__hlo_new_param(l, TRN__HLO_INPUT, i, arg.dtype,
@@ -186,6 +199,8 @@ static int32_t lower_node(trn__hlo_lowering *l)
     if (fn == NULL || l->node.on_host)
         return trn__hlo_fail(&l->m, TRN_ERR_UNSUPPORTED,
                              "hlo: a node that has no lowering");
+    if (!takes(l, &y))
+        return -1;
     if (trn__hlo_arg_numel(&y) > 0)
         return fn(l);
     check_only(l);
@@ -240,7 +255,7 @@ static void begin(trn__hlo_lowering *l)
                                                   sizeof *l->program->results);
 }
 
-/* A graph none of whose values has an element needs no device. */
+/* A second opinion, before anybody else sees the module. */
 static void verify(trn__hlo_lowering *l)
 {
     char why[200], message[256];
@@ -266,6 +281,8 @@ static void lower_all(trn__hlo_lowering *l)
     if (l->m.status == TRN_OK)
         trn__hlo_lower_outputs(l, roots);
     l->host->dealloc(l->host->host, roots);
+    if (l->m.status == TRN_OK)
+        trn__hlo_prune(l);
     verify(l);
 }
 

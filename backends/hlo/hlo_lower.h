@@ -150,6 +150,9 @@ void trn__hlo_lower_outputs(trn__hlo_lowering *l, int32_t *roots);
 trn_arg trn__hlo_value_arg(const trn__hlo_lowering *l, int32_t value);
 /* Cleared memory of host->alloc's; NULL after a failure. */
 void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes);
+/* hlo_prune.c: takes away what the root does not need. */
+void trn__hlo_prune(trn__hlo_lowering *l);
+
 /* A new parameter of the module, and its entry in the program's table. */
 int32_t trn__hlo_new_param(trn__hlo_lowering *l, uint32_t source, int32_t index,
                            uint32_t dtype, uint32_t rank, const int64_t *shape);

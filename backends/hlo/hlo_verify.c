@@ -84,9 +84,10 @@ static bool shape_is_sound(const trn__hlo_check *c)
         return trn__hlo_bad(c, "rank %u; expected at most %d",
                             (unsigned)s->rank, TRN__HLO_MAX_RANK);
     for (uint32_t d = 0; d < s->rank; d++)
-        if (s->dims[d] < 0 || s->dims[d] > INT32_MAX)
-            return trn__hlo_bad(c, "dimension %u is %lld; expected 0 to 2^31-1",
-                                (unsigned)d, (long long)s->dims[d]);
+        if (s->dims[d] < 0 || s->dims[d] > c->profile->max_size)
+            return trn__hlo_bad(c, "dimension %u is %lld; expected 0 to %lld",
+                                (unsigned)d, (long long)s->dims[d],
+                                (long long)c->profile->max_size);
     for (uint32_t d = 0; d < s->rank; d++) {
         if (s->dims[d] > 1 && bytes > INT64_MAX / s->dims[d])
             return trn__hlo_bad(c, "more than 2^63 bytes");
@@ -103,11 +104,11 @@ static bool lists_are_sound(const trn__hlo_check *c)
             return trn__hlo_bad(c, "list %d has %d numbers; expected 0 to %d",
                                 (int)l, (int)list->n, TRN__HLO_MAX_RANK);
         for (int32_t i = 0; i < list->n; i++)
-            if (list->at[i] < -INT32_MAX || list->at[i] > INT32_MAX)
-                return trn__hlo_bad(c,
-                                    "list %d has %lld; expected numbers "
-                                    "below 2^31",
-                                    (int)l, (long long)list->at[i]);
+            if (list->at[i] < -c->profile->max_size ||
+                list->at[i] > c->profile->max_size)
+                return trn__hlo_bad(
+                    c, "list %d has %lld; expected at most %lld", (int)l,
+                    (long long)list->at[i], (long long)c->profile->max_size);
     }
     return true;
 }

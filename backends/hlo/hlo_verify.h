@@ -8,7 +8,7 @@
  * does not pass here.  Before a rule sees an instruction, its operands are
  * known to be earlier arrays, as many as the opcode takes; its shape and those
  * of its operands to be sound; its lists to be within their room, and their
- * numbers to lie within 2^31 of zero.
+ * numbers to lie within the profile's largest size of zero.
  */
 #ifndef TRN_BACKENDS_HLO_VERIFY_H
 #define TRN_BACKENDS_HLO_VERIFY_H
