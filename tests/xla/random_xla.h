@@ -4,8 +4,8 @@
  *
  * Each node alone, with the inputs that the CPU gave it, is as near as its op's
  * bound says (xla_bounds.h).  Nodes that differ in values alone are compiled
- * once.  A whole program, from the same inputs, is as near
- * as the program's own rounding lets one ask: element by element
+ * once.  A whole program, from the same inputs, is as near as its own rounding
+ * lets one ask, element by element:
  *
  *     |xla - f32| <= 16 max |f32 - f64| + 8 ulp(max |f32|)
  *
@@ -28,7 +28,8 @@ enum { XLA_PROGRAMS_AT_ONCE = 1250 };
 
 typedef struct xla_tally {
     int64_t programs;                  /* compared, exempt ones included */
-    int64_t failing, without_result;   /* seeds whose step fails, or is empty */
+    int64_t failing, without_result;   /* seeds more: the host finds an error
+                                          in the step; nothing is left of it */
     int64_t nodes;                     /* compared alone */
     int64_t subnormal;                 /* nodes left out: XLA reads zeros */
     int64_t far_apart, other_decision; /* exempt programs */
@@ -43,7 +44,7 @@ typedef struct xla_tally {
  * then.  c: a context of the device that is judged.  Failures are printed. */
 void xla_random_run(trn_context *c, uint64_t *seed, int n, xla_tally *t);
 void xla_tally_add(xla_tally *t, const xla_tally *more);
-/* The worst of each op, a line each. */
+/* The counts, and the worst of each op. */
 void xla_tally_print(const xla_tally *t);
 
 /* The program of `--long N SEED FOLDER`: N programs from SEED on. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Random programs agree between the CPU device and XLA; `make random-xla` runs
- * more of them.  What they have found is in test_xla_found.c.
+ * more of them.
  */
 #include "tests/xla/random_xla_parts.h"
 #include "tests/xla/xla_batch.h"
