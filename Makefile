@@ -198,7 +198,8 @@ demo-run: all
 
 test: deps-test ## set up, build, run the tests; T="name ..." for some
 	$(Q)$(MAKE) test-run
-test-build: all $(PLUGINS) $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS) $(B)/random-long)
+test-build: all $(PLUGINS) $(B)/trn-loop-frozen.so $(if $(T),$(CHOSEN:%.c=$(B)/%),$(TESTS) $(B)/random-long)
+test-build: $(if $(filter %/frozen_loop_test.sh,$(CHOSEN_SH)),$(FROZEN_TESTS))
 test-run: test-build
 	$(if $(CHOSEN)$(CHOSEN_SH),,$(error no tests/test_*.c$(if $(T), named $(T))))
 	@mkdir -p $(B)/tests
@@ -211,7 +212,7 @@ SEED ?= 0
 random: all $(B)/random-long ## N random programs and loops from SEED on; SEED=- goes on
 	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so $(B)/random-long $(N) $(SEED) $(B)
 
-bench-build: $(if $(BENCH_SRC),$(B)/bench-trn)
+bench-build: $(B)/bench-trn $(B)/tests/plugins/pjrt_timer.so
 bench: all bench-build ## build and run the benchmarks; ARGS="..." are passed on
 	$(Q)$(B)/bench-trn $(ARGS)
 

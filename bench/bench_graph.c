@@ -8,10 +8,10 @@
  *
  * The device must be pjrt:<build>/tests/plugins/pjrt_timer.so, which hands
  * every call to the plug-in that TRN_PJRT_PLUGIN names and adds up the time it
- * takes.  `overhead` is the time from before trn_step_begin() to after
- * trn_step_end(), less that; trn_sync() follows before the next step, untimed,
- * so no step waits for another.  `limit` is what is required of it: 150 ns for
- * each node of the traced graph, and 30 us.
+ * takes.  `overhead` is the time from before trn_step_begin() to after a
+ * trn_sync() behind trn_step_end(), less that, so that all of the host's work
+ * for a step is in it and no waiting.  `limit` is what is required of it:
+ * 150 ns for each node of the traced graph, and 30 us.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -108,11 +108,11 @@ static void one_run(subject *s, void (*step)(subject *), int i, samples *out)
     const uint64_t ns = s->plugin_ns(), calls = s->plugin_calls();
     const double start = bench_now();
     step(s);
+    trn_sync(s->c);
     const double spent = bench_now() - start;
     out->plugin[i] = 1e-9 * (double)(s->plugin_ns() - ns);
     out->calls[i] = (double)(s->plugin_calls() - calls);
     out->overhead[i] = spent - out->plugin[i];
-    trn_sync(s->c);
     drop_result(s);
 }
 

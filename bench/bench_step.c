@@ -7,8 +7,11 @@
  * named.  A run is 50 steps and their trn_sync(); a figure is a run's time by
  * 50, after a warm-up.  "mlp-step" reads nothing, so a device may run a step
  * while the host makes the next one; "mlp-step:loss" reads each step's loss.
+ * `cpu` is the processor time of all threads for a step, the mean over all
+ * runs, which other work on the machine disturbs least.
  */
 #include <string.h>
+#include <time.h>
 
 #include "bench/bench.h"
 #include "bench/model.h"
@@ -35,6 +38,14 @@ static void steps_with_loss(void *arg)
     trn_sync(m->c);
 }
 
+/* Of all threads; plug-ins start their own. */
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static bench_outcome run(bench_run *r, const char *name)
 {
     const bool plain = strcmp(name, "mlp-step") == 0;
@@ -52,14 +63,17 @@ static bench_outcome run(bench_run *r, const char *name)
         .repeats = 1,
     };
     w.fn(w.arg); /* warm */
+    const double before = processor_s();
     const bench_stats s = bench_scaled(bench_time(&w, 4.0), 1.0 / STEPS);
+    const double cpu = (processor_s() - before) / (s.n * STEPS);
     const bench_figure figures[] = {
         {"time", "us", bench_scaled(s, 1e6)},
         {"rate", "characters/s", bench_rate(s, BENCH_BATCH)},
+        {"cpu", "us", {1e6 * cpu, 1e6 * cpu, 1e6 * cpu, 1}},
     };
     if (trn_errcode(r->c) != TRN_OK)
         return bench_wrong(name, trn_errmsg(r->c));
-    bench_report(r, name, 2, figures);
+    bench_report(r, name, 3, figures);
     return BENCH_OK;
 }
 

@@ -38,11 +38,11 @@ step 'rows documented' docs-complete
 step 'rows with cases' cases-complete
 step 'checks themselves' self-test
 step 'headers alone' headers
-step 'gcc, no warnings' CC=gcc WERROR=1 LINKS=no all test-build bench-build
+step 'gcc, no warnings' CC=gcc WERROR=1 LINKS=no all test-build test-xla-build bench-build
 step 'names' CC=gcc WERROR=1 LINKS=no names
 step 'exported symbols' CC=gcc WERROR=1 LINKS=no symbols
 step 'instructions' CC=gcc WERROR=1 LINKS=no instructions
-step 'clang, no warnings' CC=clang WERROR=1 LINKS=no all test-build bench-build
+step 'clang, no warnings' CC=clang WERROR=1 LINKS=no all test-build test-xla-build bench-build
 step 'instructions, clang' CC=clang WERROR=1 LINKS=no instructions
 step cppcheck cppcheck
 step clang-tidy tidy

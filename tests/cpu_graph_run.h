@@ -220,8 +220,8 @@ static inline trn_outcome execute(int device, trn_program *program,
     assert_int_equal(
         trn__cpu_backend.execute(devices[device], program, e, &ticket), TRN_OK);
     assert_int_equal(trn__cpu_backend.poll(devices[device], ticket), 1);
-    assert_int_equal(trn__cpu_backend.wait(devices[device], ticket, &outcome),
-                     TRN_OK);
+    int32_t status = trn__cpu_backend.wait(devices[device], ticket, &outcome);
+    assert_int_equal(status, outcome.status);
     return outcome;
 }
 

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -91,19 +92,20 @@ static inline int32_t fake_fail(void *host, int32_t status, const char *message)
     return status;
 }
 
-/* "<folder of this program>/../trn-loop.so" */
+/* "<folder of this program>/../trn-loop.so", or what TRN_LOOP_PATH names */
 static inline int loop_load(void **state)
 {
     char path[4200];
     trn_plugin_fn entry;
     (void)state;
+    const char *given = getenv("TRN_LOOP_PATH");
     ssize_t n = readlink("/proc/self/exe", path, 4000);
     if (n <= 0)
         return -1;
     path[n] = '\0';
     char *slash = strrchr(path, '/');
     snprintf(slash, 32, "/../trn-loop.so");
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object = dlopen(given == NULL ? path : given, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)
         return -1;
     void *symbol = dlsym(object, TRN_PLUGIN_ENTRY);
@@ -116,9 +118,8 @@ static inline int loop_load(void **state)
     return loop_table == NULL || loop_counter == NULL ? -1 : 0;
 }
 
-/* Opens a device with these options for the context of the test. */
-static inline int32_t loop_open(loop_host *h, trn_context *c,
-                                const char *options)
+/* The host of a device for the context of the test. */
+static inline void loop_host_make(loop_host *h, trn_context *c)
 {
     *h = (loop_host){.c = c, .services = c->services};
     h->services.graph_info = fake_info;
@@ -128,6 +129,13 @@ static inline int32_t loop_open(loop_host *h, trn_context *c,
     h->services.graph_input = fake_input;
     h->services.fail = fake_fail;
     speaking = h;
+}
+
+/* Opens a device with these options. */
+static inline int32_t loop_open(loop_host *h, trn_context *c,
+                                const char *options)
+{
+    loop_host_make(h, c);
     return loop_table->open(&h->services, options, &h->dev);
 }
 

@@ -19,6 +19,8 @@ typedef struct pjrt_shim {
     bool (*mode)(const char *name);
     bool (*fail_at)(const char *entry, uint64_t call, uint32_t code);
     bool (*also)(const char *entry);
+    void (*words)(const char *words);
+    void (*keep)(bool keep);
     uint64_t (*failed)(void);
     uint64_t (*calls)(const char *entry);
     int64_t (*live)(const char **kind);
@@ -70,6 +72,8 @@ static inline int shim_load(void **state)
         {"trn_shim_mode", (void *)&shim.mode},
         {"trn_shim_fail", (void *)&shim.fail_at},
         {"trn_shim_also", (void *)&shim.also},
+        {"trn_shim_words", (void *)&shim.words},
+        {"trn_shim_keep", (void *)&shim.keep},
         {"trn_shim_failed", (void *)&shim.failed},
         {"trn_shim_calls", (void *)&shim.calls},
         {"trn_shim_live", (void *)&shim.live},

@@ -112,6 +112,67 @@ static void a_refused_fall_back_names_op_and_device(void **state)
     assert_int_equal(trn_close(c), TRN_ERR_UNSUPPORTED);
 }
 
+/* ---- a device that was built before some ops came ---- */
+
+static const trn_backend *real;
+static uint32_t limit;
+
+static int32_t limited_compile(trn_device *device, const trn_graph *g,
+                               trn_program **program)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        CHECK(g->nodes[i].op < limit, "%s came to it\n",
+              trn__ops[g->nodes[i].op].name);
+    return real->compile(device, g, program);
+}
+
+/* A context whose device is the loop device of that time, without supports. */
+static trn_context *open_limited(trn_backend *table, uint32_t op_limit)
+{
+    trn_context *c = open_on("loop", false);
+    assert_non_null(c);
+    *table = c->table;
+    real = table;
+    limit = op_limit;
+    c->table.supports = NULL;
+    c->table.op_limit = op_limit;
+    c->table.compile = limited_compile;
+    return c;
+}
+
+static void composites_of_later_come_as_their_parts(void **state)
+{
+    (void)state;
+    char eager[65], parts[65];
+    trn_backend table;
+    trn_capture_info info = TRN_CAPTURE_INFO_INIT;
+    on_device("cpu", false, eager, &info);
+    trn_context *c = open_limited(&table, TRN_OP_sgd_update);
+    assert_int_equal(train(c, parts), TRN_OK);
+    assert_string_equal(eager, parts);
+    assert_int_equal(trn_close(c), TRN_OK);
+}
+
+static void primitives_and_views_of_later_are_refused_by_name(void **state)
+{
+    (void)state;
+    trn_backend table;
+    for (int view = 0; view < 2; view++) {
+        trn_context *c =
+            open_limited(&table, view ? TRN_OP_slice : TRN_OP_norm);
+        trn_tensor *x = harness_vector(c, 4, 1.0, 2.0, 3.0, 4.0);
+        trn_step_begin(c);
+        trn_tensor *y = trn_tanh(x);
+        assert_non_null(y);
+        assert_null(view ? trn_slice(y, 0, 0, 2, 1) : trn_norm(y, 1, false));
+        assert_int_equal(trn_step_end(c), TRN_ERR_UNSUPPORTED);
+        harness_error(c, TRN_ERR_UNSUPPORTED,
+                      view ? "slice: device loop does not have it"
+                           : "norm: device loop does not have it");
+        assert_int_equal(trn_close(c), TRN_OK);
+    }
+}
+
 /* softmax's body: nothing but primitives, its constants beside it. */
 static void a_body_holds_primitives_only(void **state)
 {
@@ -211,6 +272,8 @@ int main(void)
         TRN_TEST(composites_become_primitives_with_the_same_bits),
         TRN_TEST(an_allowed_fall_back_is_counted),
         TRN_TEST(a_refused_fall_back_names_op_and_device),
+        TRN_TEST(composites_of_later_come_as_their_parts),
+        TRN_TEST(primitives_and_views_of_later_are_refused_by_name),
         TRN_TEST(a_body_holds_primitives_only),
         TRN_TEST(a_graph_is_lowered_for_a_device_that_is_not_open),
     };

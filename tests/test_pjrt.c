@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pjrt device as far as no real plug-in is needed: what it refuses, each
- * with its reason; options as text and as bytes; a plug-in that never answers.
+ * with its reason; a plug-in that never answers; who shares a client.
  */
+#include <pthread.h>
+
 #include "tests/pjrt_shim.h"
 
 /* Fails unless the device is refused so, twice: what was loaded the first time
@@ -183,153 +185,138 @@ static void a_plugin_that_hangs_meets_the_deadline(void **state)
     shim_is_empty("after a hang");
 }
 
-/* ---- options ---- */
+/* ---- clients ---- */
 
-static void values_are_guessed_from_their_text(void **state)
+static trn_context *open_fake(int device, const char *options)
+{
+    trn_context *c;
+    char name[4700];
+    snprintf(name, sizeof name, "%s:%d", shim_device(), device);
+    trn_options o = captured_options(LOOP, name);
+    o.device_options = options;
+    CHECK(trn_open(&c, &o) == TRN_OK, "%s\n", trn_errmsg(c));
+    return c;
+}
+
+static void check_clients(uint64_t made, uint64_t destroyed)
+{
+    assert_int_equal(shim.calls("PJRT_Client_Create"), made);
+    assert_int_equal(shim.calls("PJRT_Client_Destroy"), destroyed);
+}
+
+static void contexts_share_a_client(void **state)
 {
     (void)state;
-    trn__pjrt_fault fault;
-    trn__pjrt_options o;
-    assert_int_equal(trn__pjrt_parse("a=1,b_.-=true,c=false,d=-1.5e3,e=x y,"
-                                     "f=\"1,2\",g=9223372036854775807,"
-                                     "h=9223372036854775808,i=\"\",a=-7,j=.5,"
-                                     "k=1e400,l=true1",
-                                     "test", &o, &fault),
-                     TRN_OK);
-    assert_int_equal(o.n, 13);
-    static const uint32_t kinds[] = {
-        PJRT_INT64,  PJRT_BOOL,  PJRT_BOOL,   PJRT_FLOAT,  PJRT_STRING,
-        PJRT_STRING, PJRT_INT64, PJRT_FLOAT,  PJRT_STRING, PJRT_INT64,
-        PJRT_FLOAT,  PJRT_FLOAT, PJRT_STRING,
-    };
-    for (int i = 0; i < 13; i++)
-        CHECK(o.list[i].kind == kinds[i], "option %d is of kind %d\n", i,
-              (int)o.list[i].kind);
-    assert_true(o.list[1].truth && !o.list[2].truth);
-    assert_true(o.list[3].real == -1500.0);
-    assert_int_equal(o.list[5].n_text, 3);
-    assert_memory_equal(o.list[5].text, "1,2", 3);
-    assert_true(o.list[6].integer == INT64_MAX);
-    assert_int_equal(o.list[8].n_text, 0);
-    assert_true(o.list[10].real == 0.5);
-    assert_int_equal(trn__pjrt_find(&o, "a")->integer, -7); /* the last one */
-    assert_null(trn__pjrt_find(&o, "b"));
-    assert_int_equal(trn__pjrt_parse(NULL, "test", &o, &fault), TRN_OK);
-    assert_int_equal(o.n, 0);
-}
-
-static void more_options_than_there_is_room_for_are_refused(void **state)
-{
-    (void)state;
-    char text[4 * (TRN__PJRT_MAX_OPTIONS + 1) + 1];
-    trn__pjrt_fault fault;
-    trn__pjrt_options o;
-    for (int i = 0; i <= TRN__PJRT_MAX_OPTIONS; i++)
-        snprintf(text + 4 * i, 5, "a=1,");
-    text[4 * TRN__PJRT_MAX_OPTIONS - 1] = '\0';
-    assert_int_equal(trn__pjrt_parse(text, "test", &o, &fault), TRN_OK);
-    text[4 * TRN__PJRT_MAX_OPTIONS - 1] = ',';
-    text[4 * TRN__PJRT_MAX_OPTIONS + 3] = '\0';
-    assert_int_equal(trn__pjrt_parse(text, "test", &o, &fault), TRN_ERR_ARG);
-    assert_non_null(strstr(fault.text, "more than 32 options"));
-}
-
-static void *plain_alloc(void *host, size_t bytes)
-{
-    (void)host;
-    return malloc(bytes);
-}
-
-static void plain_dealloc(void *host, void *memory)
-{
-    (void)host;
-    free(memory);
-}
-
-static const trn_host_services plain = {
-    .size = sizeof plain,
-    .alloc = plain_alloc,
-    .dealloc = plain_dealloc,
-};
-
-static void check_bytes(const char *platform, const char *text, bool portable,
-                        const char *expected, size_t n)
-{
-    trn__pjrt_fault fault;
-    trn__pjrt_options o;
-    char *bytes;
-    size_t n_bytes;
-    assert_int_equal(trn__pjrt_parse(text, "test", &o, &fault), TRN_OK);
-    assert_int_equal(trn__pjrt_encode(&plain, platform, &o, portable, &bytes,
-                                      &n_bytes, &fault),
-                     TRN_OK);
-    assert_int_equal(n_bytes, n);
-    assert_memory_equal(bytes, expected, n);
-    free(bytes);
-}
-
-#define START "\x1a\x04\x20\x01\x28\x01"
-#define CHECK_BYTES(platform, text, portable, expected) \
-    check_bytes(platform, text, portable, expected, sizeof expected - 1)
-
-/* By hand from the published message definitions. */
-static void options_have_these_bytes(void **state)
-{
-    (void)state;
-    CHECK_BYTES("tpu", NULL, false, START);
-    CHECK_BYTES("tpu", NULL, true, START "\x20\x01");
-    CHECK_BYTES("tpu", "ab=true", false,
-                START "\x3a\x08\x0a\x02"
-                      "ab\x12\x02\x10\x01");
-    CHECK_BYTES("tpu", "ab=300", false,
-                START "\x3a\x09\x0a\x02"
-                      "ab\x12\x03\x18\xac\x02");
-    CHECK_BYTES("tpu", "ab=-1", false,
-                START "\x3a\x11\x0a\x02"
-                      "ab\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
-    CHECK_BYTES("tpu", "ab=1.5", false,
-                START "\x3a\x0f\x0a\x02"
-                      "ab\x12\x09\x21\0\0\0\0\0\0\xf8\x3f");
-    CHECK_BYTES("tpu", "ab=xyz,c=\"\"", false,
-                START "\x3a\x0b\x0a\x02"
-                      "ab\x12\x05\x0a\x03xyz\x3a\x07\x0a\x01"
-                      "c\x12\x02\x0a\0");
-    CHECK_BYTES("cpu", NULL, false,
-                START "\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10"
-                      "\0\x3a\x20\x0a\x1axla_allow_excess_precision\x12\x02"
-                      "\x10\0\x3a\x2a\x0a\x24"
-                      "xla_cpu_experimental_ynn_fusion_type\x12\x02\x0a\0");
-    CHECK_BYTES("cpu",
-                "xla_cpu_enable_fast_min_max=true,"
-                "xla_allow_excess_precision=true,"
-                "xla_cpu_experimental_ynn_fusion_type=x",
-                false,
-                START "\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10"
-                      "\x01\x3a\x20\x0a\x1axla_allow_excess_precision\x12\x02"
-                      "\x10\x01\x3a\x2b\x0a\x24"
-                      "xla_cpu_experimental_ynn_fusion_type\x12\x03\x0a\x01x");
-}
-
-static void bytes_that_end_a_process_are_not_handed_over(void **state)
-{
-    (void)state;
-    static const char good[] = START "\x20\x01\x3a\x08\x0a\x02"
-                                     "ab\x12\x02\x10\x01";
-    const size_t whole = sizeof good - 1, first = 6, second = 8;
-    for (size_t n = 0; n <= whole; n++)
-        assert_int_equal(trn__pjrt_encoding_is_good(good, n),
-                         n == whole || n == first || n == second);
-    char bytes[sizeof good];
-    for (size_t i = 0; i < first; i++) {
-        memcpy(bytes, good, sizeof good);
-        bytes[i] ^= 1;
-        assert_false(trn__pjrt_encoding_is_good(bytes, whole));
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    for (int first = 0; first < 2; first++) { /* that is closed first */
+        shim.fail_at(NULL, 0, 0);
+        trn_context *c[] = {open_fake(0, NULL), open_fake(1, "")};
+        assert_non_null(strstr(trn_device_description(c[1]), "device 1 of 2"));
+        check_clients(1, 0);
+        trn_close(c[first]);
+        check_clients(1, 0);
+        c[first] = open_fake(0, "pjrt_create_options="); /* no options, too */
+        check_clients(1, 0);
+        trn_close(c[first]);
+        trn_close(c[1 - first]);
+        check_clients(1, 1);
+        shim_is_empty("after both");
     }
-    memcpy(bytes, good, sizeof good);
-    bytes[9] = 9; /* longer than what is there */
-    assert_false(trn__pjrt_encoding_is_good(bytes, whole));
-    bytes[9] = 7;
-    assert_false(trn__pjrt_encoding_is_good(bytes, whole));
+    captured_close(open_fake(0, NULL)); /* all memory is back */
+    check_clients(2, 2);
+    assert_true(shim.mode(""));
+}
+
+static void other_options_give_another_client(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    trn_context *c[] = {
+        open_fake(0, "pjrt_create_options=a=1"),
+        open_fake(0, "pjrt_create_options=a=2"),
+        open_fake(1, "pjrt_create_options=a=1;pjrt_timeout=3"),
+        open_fake(1, NULL),
+    };
+    check_clients(3, 0);
+    trn_close(c[0]);
+    trn_close(c[1]);
+    check_clients(3, 1);
+    trn_close(c[2]);
+    check_clients(3, 2);
+    captured_close(c[3]);
+    check_clients(3, 3);
+    shim_is_empty("after other options");
+    assert_true(shim.mode(""));
+}
+
+static void a_client_that_is_there_is_shared_while_another_hangs(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    trn_context *a = open_fake(0, NULL), *b, *c;
+    trn_options o = captured_options(LOOP, shim_device());
+    o.device_options = "pjrt_create_options=a=1;pjrt_timeout=1";
+    assert_true(shim.mode("hang"));
+    assert_int_equal(trn_open(&c, &o), TRN_ERR_DEVICE);
+    harness_error(c, TRN_ERR_DEVICE, "no answer in time");
+    trn_close(c);
+    b = open_fake(1, "pjrt_timeout=1");
+    trn_close(a);
+    trn_close(b);
+    assert_true(shim.mode(""));
+    /* What was made too late has no real plug-in, so it was none. */
+    check_clients(2, 1);
+    assert_int_equal(trn_open(&c, &o), TRN_ERR_DEVICE);
+    harness_error(c, TRN_ERR_DEVICE, "no real plug-in");
+    captured_close(c);
+    shim_is_empty("after a hang beside a client");
+}
+
+enum { N_THREADS = 4, N_OPENS = 40 };
+
+static void *open_and_close(void *arg)
+{
+    const char *device = arg;
+    for (int i = 0; i < N_OPENS; i++) {
+        trn_context *c;
+        trn_options o = TRN_OPTIONS_INIT;
+        o.device = device;
+        o.device_options = i % 4 == 3 ? "pjrt_create_options=a=1" : NULL;
+        bool good = trn_open(&c, &o) == TRN_OK;
+        trn_close(c);
+        if (!good)
+            return NULL;
+    }
+    return arg;
+}
+
+static void threads_share_clients(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    pthread_t thread[N_THREADS];
+    char device[4600];
+    snprintf(device, sizeof device, "%s", shim_device());
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal(
+            pthread_create(&thread[i], NULL, open_and_close, device), 0);
+    for (int i = 0; i < N_THREADS; i++) {
+        void *good = NULL;
+        pthread_join(thread[i], &good);
+        assert_non_null(good);
+    }
+    uint64_t made = shim.calls("PJRT_Client_Create");
+    assert_true(made >= 2 && made <= N_THREADS * N_OPENS);
+    assert_int_equal(shim.calls("PJRT_Client_Destroy"), made);
+    shim_is_empty("after threads");
+    assert_true(shim.mode(""));
 }
 
 int main(void)
@@ -342,10 +329,10 @@ int main(void)
         cmocka_unit_test(words_of_the_plugin_are_carried_on),
         cmocka_unit_test(codes_become_statuses),
         cmocka_unit_test(a_plugin_that_hangs_meets_the_deadline),
-        cmocka_unit_test(values_are_guessed_from_their_text),
-        cmocka_unit_test(more_options_than_there_is_room_for_are_refused),
-        cmocka_unit_test(options_have_these_bytes),
-        cmocka_unit_test(bytes_that_end_a_process_are_not_handed_over),
+        cmocka_unit_test(contexts_share_a_client),
+        cmocka_unit_test(other_options_give_another_client),
+        cmocka_unit_test(a_client_that_is_there_is_shared_while_another_hangs),
+        cmocka_unit_test(threads_share_clients),
     };
     unsetenv("TRN_PJRT_SHIM_REAL");
     return cmocka_run_group_tests(tests, shim_load, NULL);

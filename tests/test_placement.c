@@ -42,7 +42,8 @@ static column profile_column(const char *title, const char *name)
         .table = {.size = sizeof(trn_backend),
                   .name = name,
                   .caps = TRN_CAP_GRAPH,
-                  .supports = profile_supports},
+                  .supports = profile_supports,
+                  .op_limit = TRN_OP_KNOWN},
         .device = (trn_device *)(uintptr_t)p,
         .profile = p,
     };

@@ -24,12 +24,13 @@ static const char *plugin(const char *file)
     return text;
 }
 
-static char seen[4096];
+static char seen[4096]; /* the last line */
+static int n_warnings;
 
 static void keep_line(void *user, trn_log_level level, const char *text)
 {
     (void)user;
-    (void)level;
+    n_warnings += level == TRN_LOG_WARNING;
     snprintf(seen, sizeof seen, "%s", text);
 }
 
@@ -112,6 +113,49 @@ plugin_with_a_larger_table_trains_and_its_cap_is_logged(void **state)
     assert_non_null(strstr(seen, "device larger: capabilities 0x40000000"));
 }
 
+/* Ids from its op_limit on are composites: it gets what they are made of. */
+static void plugin_without_the_updates_trains_as_the_cpu(void **state)
+{
+    (void)state;
+    check_trains(plugin("limited_updates.so"), "limited");
+}
+
+/* A loss and its gradient; then a write, which is a primitive. */
+static double loss_on(trn_context *c, double *gradient, trn_status *status)
+{
+    const float logits[3] = {0.5f, -1, 2};
+    const int32_t y = 1;
+    trn_tensor *target = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){1}, &y);
+    trn_tensor *x = trn_tensor_from(c, TRN_F32, 2, (int64_t[]){1, 3}, logits);
+    trn_set_requires_grad(x, true);
+    trn_tensor *loss = trn_cross_entropy(x, target, NULL);
+    double value = trn_tensor_item(loss);
+    trn_backward(loss);
+    *gradient = trn_tensor_item(trn_norm(trn_grad_of(x), TRN_ALL_AXES, false));
+    harness_ok(c);
+    *status = trn_assign(trn_copy(trn_detach(x)), trn_detach(x));
+    return value;
+}
+
+static void an_op_that_the_device_was_built_without_is_never_given(void **state)
+{
+    (void)state;
+    trn_context *c;
+    trn_status status;
+    double slope, other_slope;
+    assert_int_equal(open_on(&c, "cpu"), TRN_OK);
+    double here = loss_on(c, &slope, &status);
+    assert_int_equal(status, TRN_OK);
+    trn_close(c);
+    assert_int_equal(open_on(&c, plugin("limited_composites.so")), TRN_OK);
+    assert_true(loss_on(c, &other_slope, &status) == here);
+    assert_true(slope == other_slope);
+    assert_int_equal(status, TRN_ERR_UNSUPPORTED); /* a primitive, by name */
+    harness_error(c, TRN_ERR_UNSUPPORTED,
+                  "assign: device limited does not have it");
+    trn_close(c);
+}
+
 static void argument_reaches_the_device(void **state)
 {
     (void)state;
@@ -170,6 +214,34 @@ static void options_of_devices_are_asked_for_by_name(void **state)
     assert_int_equal(open_with(&c, NULL), TRN_OK);
     assert_null(option(c, "pjrt_timeout"));
     assert_int_equal(trn_close(c), TRN_OK);
+}
+
+static int warnings_of(const char *device, const char *options)
+{
+    trn_options o = TRN_OPTIONS_INIT;
+    trn_context *c;
+    o.device = device;
+    o.device_options = options;
+    o.log = keep_line;
+    n_warnings = 0;
+    seen[0] = '\0';
+    assert_int_equal(trn_open(&c, &o), TRN_OK);
+    assert_int_equal(trn_close(c), TRN_OK);
+    return n_warnings;
+}
+
+static void an_option_that_no_device_asks_for_is_warned_of(void **state)
+{
+    (void)state;
+    assert_int_equal(warnings_of("cpu", "a=1;wanted=;b=2"), 3);
+    assert_string_equal(seen, "trn_open: device cpu has not asked for the "
+                              "option \"b\"");
+    const char *asks = plugin("old_plugin.so:ask");
+    assert_int_equal(warnings_of(asks, "want=3;wanted=1"), 1);
+    assert_string_equal(seen, "trn_open: device old has not asked for the "
+                              "option \"want\"");
+    assert_int_equal(warnings_of(asks, "wanted=;"), 0);
+    assert_int_equal(warnings_of(asks, ""), 0);
 }
 
 static void malformed_options_of_devices_are_refused(void **state)
@@ -284,7 +356,11 @@ int main(void)
         cmocka_unit_test(plugin_with_a_smaller_table_trains_as_the_cpu),
         cmocka_unit_test(
             plugin_with_a_larger_table_trains_and_its_cap_is_logged),
+        cmocka_unit_test(plugin_without_the_updates_trains_as_the_cpu),
+        cmocka_unit_test(
+            an_op_that_the_device_was_built_without_is_never_given),
         cmocka_unit_test(argument_reaches_the_device),
+        cmocka_unit_test(an_option_that_no_device_asks_for_is_warned_of),
         cmocka_unit_test(options_of_devices_are_asked_for_by_name),
         cmocka_unit_test(malformed_options_of_devices_are_refused),
         cmocka_unit_test(broken_plugins_are_refused_each_with_its_reason),

@@ -314,8 +314,20 @@ static void reference_op_takes_the_calls_of_newer_devices(void **state)
     assert_int_equal(trn__reference_op(*state, &call.known), TRN_ERR_ARG);
 }
 
-/* y = -x, executed on the device of *table. */
-static void check_device(trn_context *c, const trn_backend *table)
+/* A host whose services end at `size`: who looks beyond meets rubbish. */
+static int32_t open_for_host(loop_host *h, trn_context *c,
+                             const trn_backend *table, size_t size)
+{
+    loop_host_make(h, c);
+    h->services.size = (uint32_t)size;
+    memset((char *)&h->services + size, 0x5a, sizeof h->services - size);
+    loop_table = table;
+    return table->open(&h->services, "", &h->dev);
+}
+
+/* y = -x, executed on the device of *table for a host of that size. */
+static void check_device(trn_context *c, const trn_backend *table,
+                         size_t host_size)
 {
     static fake_graph g;
     const float x[] = {1, -2, 3};
@@ -327,8 +339,7 @@ static void check_device(trn_context *c, const trn_backend *table)
     graph_begin(&g);
     int32_t from = graph_input(&g, three);
     graph_output(&g, graph_node(&g, TRN_OP_neg, from, -1, three, -1), -1);
-    loop_table = table;
-    loop_start(&h, c, "");
+    assert_int_equal(open_for_host(&h, c, table, host_size), TRN_OK);
     assert_int_equal(table->compile(h.dev, as_graph(&g), &p), TRN_OK);
     trn_buffer *in = put(&h, x, sizeof x), *out = put(&h, NULL, sizeof y);
     LONGER(trn_execution, e, {.size = sizeof(trn_execution)});
@@ -359,8 +370,32 @@ static void check_device(trn_context *c, const trn_backend *table)
 static void devices_execute_for_newer_hosts(void **state)
 {
     const trn_backend *loop = loop_table;
-    check_device(*state, &trn__cpu_backend);
-    check_device(*state, loop);
+    check_device(*state, &trn__cpu_backend, sizeof(trn_host_services));
+    check_device(*state, loop, sizeof(trn_host_services));
+    loop_table = loop;
+}
+
+static void devices_do_without_what_an_older_host_lacks(void **state)
+{
+    const trn_backend *loop = loop_table;
+    loop_host h;
+    /* Without regions and scalars; the CPU device needs no reference_op. */
+    check_device(*state, loop, TRN__SIZE_WITH(trn_host_services, reference_op));
+    check_device(*state, &trn__cpu_backend,
+                 TRN__SIZE_WITH(trn_host_services, graph_input));
+    /* A host that has no graphs, or no kernels to lend. */
+    static const size_t sizes[] = {
+        TRN__SIZE_WITH(trn_host_services, fail),
+        TRN__SIZE_WITH(trn_host_services, graph_input),
+    };
+    for (int i = 0; i < 2; i++) {
+        h.dev = NULL;
+        assert_int_equal(open_for_host(&h, *state, loop, sizes[i]),
+                         TRN_ERR_UNSUPPORTED);
+        assert_null(h.dev);
+        assert_non_null(strstr(h.message, "loop: the host has no graphs"));
+    }
+    loop_table = loop;
 }
 
 int main(void)
@@ -384,6 +419,7 @@ int main(void)
         TRN_TEST(too_small_answers_are_refused_and_not_written),
         TRN_TEST(reference_op_takes_the_calls_of_newer_devices),
         TRN_TEST(devices_execute_for_newer_hosts),
+        TRN_TEST(devices_do_without_what_an_older_host_lacks),
     };
     return cmocka_run_group_tests(tests, loop_load, NULL);
 }

@@ -153,4 +153,5 @@ const trn_backend trn__cpu_backend = {
     .supports = trn__cpu_supports,
     .describe = cpu_describe,
     .program_bytes = trn__cpu_program_bytes,
+    .op_limit = TRN_OP_KNOWN,
 };

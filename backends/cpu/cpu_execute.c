@@ -221,7 +221,7 @@ int32_t trn__cpu_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome)
     found.size = outcome->size;
     memcpy(outcome, &found,
            found.size < sizeof found ? found.size : sizeof found);
-    return TRN_OK;
+    return found.status;
 }
 
 int32_t trn__cpu_poll(trn_device *dev, uint64_t ticket)

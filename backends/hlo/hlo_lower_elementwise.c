@@ -77,70 +77,56 @@ int32_t trn__hlo_lower_div(trn__hlo_lowering *l)
     return trn__hlo_down(l, trn__hlo_binary(m, TRN__HLO_OP_DIVIDE, a, b));
 }
 
-/* Is b odd?  What is large is even, and so is an infinity. */
-static int32_t is_odd(trn__hlo_module *m, int32_t b)
+/* |a|^b; 1 where |a| is 1, whatever b is. */
+static int32_t pow_of_magnitude(trn__hlo_module *m, int32_t a, int32_t b)
 {
-    const int32_t half =
-        trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, b, trn__hlo_like(m, 0.5, b));
-    return trn__hlo_compare(m, TRN__HLO_NE,
-                            trn__hlo_unary(m, TRN__HLO_OP_FLOOR, half), half);
+    const int32_t one = trn__hlo_like(m, 1.0, a);
+    const int32_t log = trn__hlo_unary(m, TRN__HLO_OP_LOG, a);
+    const int32_t y = trn__hlo_unary(
+        m, TRN__HLO_OP_EXP, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, b, log));
+    return trn__hlo_select(m, trn__hlo_compare(m, TRN__HLO_EQ, a, one), one, y);
 }
 
-/* Below zero, or the zero whose inverse is. */
+/* Has a the sign bit, NaN excepted?  1 / -0 tells of it. */
 static int32_t is_negative(trn__hlo_module *m, int32_t a)
 {
     const int32_t zero = trn__hlo_like(m, 0.0, a);
     const int32_t inverse =
         trn__hlo_binary(m, TRN__HLO_OP_DIVIDE, trn__hlo_like(m, 1.0, a), a);
-    const int32_t is_zero = trn__hlo_compare(m, TRN__HLO_EQ, a, zero);
-    return trn__hlo_binary(
-        m, TRN__HLO_OP_OR, trn__hlo_compare(m, TRN__HLO_LT, a, zero),
-        trn__hlo_binary(m, TRN__HLO_OP_AND, is_zero,
-                        trn__hlo_compare(m, TRN__HLO_LT, inverse, zero)));
+    return trn__hlo_binary(m, TRN__HLO_OP_OR,
+                           trn__hlo_compare(m, TRN__HLO_LT, a, zero),
+                           trn__hlo_compare(m, TRN__HLO_LT, inverse, zero));
 }
 
-/* |a|^b by exponential and logarithm; exactly 1 for |a| = 1 and for b = 0.  The
- * error grows with b log a: 90 ulp next to overflow. */
-static int32_t magnitude_pow(trn__hlo_module *m, int32_t a, int32_t b)
+static int32_t is_whole(trn__hlo_module *m, int32_t b)
 {
-    const int32_t one = trn__hlo_like(m, 1.0, a);
-    const int32_t size = trn__hlo_unary(m, TRN__HLO_OP_ABS, a);
-    const int32_t log = trn__hlo_unary(m, TRN__HLO_OP_LOG, size);
-    const int32_t y = trn__hlo_unary(
-        m, TRN__HLO_OP_EXP, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, b, log));
-    const int32_t sure = trn__hlo_binary(
-        m, TRN__HLO_OP_OR, trn__hlo_compare(m, TRN__HLO_EQ, size, one),
-        trn__hlo_compare(m, TRN__HLO_EQ, b, trn__hlo_like(m, 0.0, b)));
-    return trn__hlo_select(m, sure, one, y);
+    return trn__hlo_compare(m, TRN__HLO_EQ,
+                            trn__hlo_unary(m, TRN__HLO_OP_FLOOR, b), b);
 }
 
-/* a^b where there is no instruction for it, with the cases of IEEE 754. */
+/* a^b by exponential and logarithm of |a|, with the cases that these miss. */
 static int32_t pow_by_log(trn__hlo_module *m, int32_t a, int32_t b)
 {
     const int32_t zero = trn__hlo_like(m, 0.0, a);
     const int32_t one = trn__hlo_like(m, 1.0, a);
-    const int32_t y = magnitude_pow(m, a, b);
-    const int32_t whole = trn__hlo_compare(
-        m, TRN__HLO_EQ, trn__hlo_unary(m, TRN__HLO_OP_FLOOR, b), b);
-    const int32_t flips =
-        trn__hlo_binary(m, TRN__HLO_OP_AND, whole, is_odd(m, b));
+    const int32_t half = trn__hlo_like(m, 0.5, a);
+    const int32_t size = trn__hlo_unary(m, TRN__HLO_OP_ABS, a);
+    int32_t y = pow_of_magnitude(m, size, b);
+    const int32_t even =
+        is_whole(m, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, b, half));
     const int32_t signed_y =
-        trn__hlo_select(m, flips, trn__hlo_unary(m, TRN__HLO_OP_NEGATE, y), y);
-    const int32_t no_root = trn__hlo_binary(
-        m, TRN__HLO_OP_AND, trn__hlo_unary(m, TRN__HLO_OP_NOT, whole),
-        trn__hlo_compare(m, TRN__HLO_LT, a, zero));
-    const int32_t finite =
-        trn__hlo_compare(/* -inf has every root: inf */
-                         m, TRN__HLO_EQ,
-                         trn__hlo_binary(m, TRN__HLO_OP_SUBTRACT, a, a), zero);
+        trn__hlo_select(m, even, y, trn__hlo_unary(m, TRN__HLO_OP_NEGATE, y));
+    /* The root of a negative number is NaN, but for zero and infinity. */
+    const int32_t end = trn__hlo_compare(
+        m, TRN__HLO_EQ, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, size, half),
+        size);
     const int32_t nan = trn__hlo_binary(m, TRN__HLO_OP_DIVIDE, zero, zero);
-    const int32_t below = trn__hlo_select(
-        m, trn__hlo_binary(m, TRN__HLO_OP_AND, no_root, finite), nan, signed_y);
-    const int32_t power = trn__hlo_select(m, is_negative(m, a), below, y);
-    const int32_t sure = trn__hlo_binary(
-        m, TRN__HLO_OP_OR, trn__hlo_compare(m, TRN__HLO_EQ, a, one),
-        trn__hlo_compare(m, TRN__HLO_EQ, b, zero)); /* also of NaN */
-    return trn__hlo_select(m, sure, one, power);
+    const int32_t root = trn__hlo_select(m, end, y, nan);
+    const int32_t below = trn__hlo_select(m, is_whole(m, b), signed_y, root);
+    y = trn__hlo_select(m, is_negative(m, a), below, y);
+    y = trn__hlo_select(m, trn__hlo_compare(m, TRN__HLO_EQ, a, one), one, y);
+    return trn__hlo_select(m, trn__hlo_compare(m, TRN__HLO_EQ, b, zero), one,
+                           y);
 }
 
 int32_t trn__hlo_lower_pow(trn__hlo_lowering *l)

@@ -75,10 +75,32 @@ static int32_t lowest(trn__hlo_module *m, uint32_t type)
                          trn__hlo_is_signed(type) ? 1ull << (bits - 1) : 0);
 }
 
-static int32_t largest(trn__hlo_module *m, int32_t x, uint32_t axes)
+/* Of what is not NaN; what else becomes of NaN is up to the device: some lose
+ * it, in long reductions only. */
+static int32_t largest_number(trn__hlo_module *m, int32_t x, uint32_t axes)
 {
     const uint32_t type = trn__hlo_shape_of(m, x).type;
     return trn__hlo_reduce(m, TRN__HLO_OP_MAXIMUM, x, axes, lowest(m, type));
+}
+
+/* NaN if there is one, which is found by counting. */
+static int32_t largest(trn__hlo_module *m, int32_t x, uint32_t axes)
+{
+    const uint32_t type = trn__hlo_shape_of(m, x).type;
+    const int32_t most = largest_number(m, x, axes);
+    if (!trn__hlo_is_float(type))
+        return most;
+    const int32_t is_nan = trn__hlo_compare(m, TRN__HLO_NE, x, x);
+    const int32_t count =
+        trn__hlo_reduce(m, TRN__HLO_OP_ADD, trn__hlo_convert(m, type, is_nan),
+                        axes, trn__hlo_number(m, type, 0.0));
+    const int32_t any =
+        trn__hlo_compare(m, TRN__HLO_GT, count, trn__hlo_like(m, 0.0, count));
+    const uint64_t nan =
+        type == TRN__HLO_F64 ? 0x7ff8000000000000ull : (uint64_t)0x7fc00000u;
+    const trn__hlo_shape s = trn__hlo_shape_of(m, most);
+    return trn__hlo_select(
+        m, any, trn__hlo_splat(m, trn__hlo_bits(m, type, nan), &s), most);
 }
 
 /* x, reduced over axes, where x was: each element of a group the same. */
@@ -103,8 +125,9 @@ int32_t trn__hlo_lower_norm(trn__hlo_lowering *l)
         return trn__hlo_zeros(l);
     const int32_t x = trn__hlo_up(l, 0);
     const trn__hlo_shape s = trn__hlo_shape_of(m, x);
+    /* NaN is in the sum of the squares, whatever the scale is. */
     const int32_t most =
-        largest(m, trn__hlo_unary(m, TRN__HLO_OP_ABS, x), axes);
+        largest_number(m, trn__hlo_unary(m, TRN__HLO_OP_ABS, x), axes);
     const int32_t zero = trn__hlo_like(m, 0.0, most);
     const int32_t infinite = trn__hlo_compare(
         m, TRN__HLO_NE, trn__hlo_binary(m, TRN__HLO_OP_SUBTRACT, most, most),

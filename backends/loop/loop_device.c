@@ -200,6 +200,7 @@ static const trn_backend loop_backend = {
     .supports = loop_supports,
     .describe = loop_describe,
     .alloc_like = loop_alloc_like,
+    .op_limit = TRN_OP_KNOWN,
 };
 
 const trn_backend *trn_plugin_backend(uint32_t host_version)

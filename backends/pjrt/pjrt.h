@@ -31,6 +31,13 @@ typedef struct trn__pjrt_option {
     bool truth;
 } trn__pjrt_option;
 
+/* The compiler's options as the bytes of a message. */
+typedef struct trn__pjrt_encoded {
+    char *bytes;
+    size_t n;
+    size_t ours, after; /* our own defaults begin, end there */
+} trn__pjrt_encoded;
+
 #define TRN__PJRT_MAX_OPTIONS 32
 
 typedef struct trn__pjrt_options {
@@ -85,12 +92,11 @@ typedef struct trn__pjrt_flight {
 struct trn_device {
     const trn_host_services *host;
     const pjrt_calls *api;
-    pjrt_client *client;
+    pjrt_client *client; /* others may use it, too */
     pjrt_device *device;
     pjrt_device *execute_on; /* NULL: where compiled programs run anyway */
     const trn__hlo_profile *profile;
-    char *compile_options;
-    size_t n_compile_options;
+    trn__pjrt_encoded compile_options;
     trn_buffer *buffers;
     trn_program *programs;
     trn__pjrt_flight flight[TRN__PJRT_FLIGHTS]; /* the older one first */
@@ -128,11 +134,14 @@ int32_t trn__pjrt_seconds(const char *text, const char *option, int standard,
                           int *out, trn__pjrt_fault *fault);
 
 /* pjrt_encode.c */
-/* The compiler's options as the bytes of a message.  platform: the plug-in's
- * name for it; portable: the program is to run on a device named later. */
+/* platform: the plug-in's name for it; portable: the program is to run on a
+ * device named later. */
 int32_t trn__pjrt_encode(const trn_host_services *host, const char *platform,
                          const trn__pjrt_options *o, bool portable,
-                         char **bytes, size_t *n_bytes, trn__pjrt_fault *fault);
+                         trn__pjrt_encoded *out, trn__pjrt_fault *fault);
+/* Takes the default out that the plug-in says, in these words, not to have;
+ * gives its name, NULL: they are not about one. */
+const char *trn__pjrt_drop_default(trn__pjrt_encoded *e, const char *words);
 /* Are these the bytes of options that a plug-in can take? */
 bool trn__pjrt_encoding_is_good(const char *bytes, size_t n_bytes);
 
@@ -146,10 +155,14 @@ int32_t trn__pjrt_plugin_at(const char *path, trn__pjrt_plugin **plugin,
                             trn__pjrt_fault *fault);
 const pjrt_calls *trn__pjrt_calls_of(const trn__pjrt_plugin *plugin);
 int trn__pjrt_minor_of(const trn__pjrt_plugin *plugin);
-/* A client, made within so many seconds by a thread of its own. */
-int32_t trn__pjrt_client_new(trn__pjrt_plugin *plugin,
-                             const trn__pjrt_options *o, int seconds,
-                             pjrt_client **client, trn__pjrt_fault *fault);
+/* The client that others of this process have with the same text of options,
+ * or one that a thread of its own makes; within so many seconds. */
+int32_t trn__pjrt_client_open(trn__pjrt_plugin *plugin,
+                              const trn__pjrt_options *o, const char *text,
+                              int seconds, pjrt_client **client,
+                              trn__pjrt_fault *fault);
+/* Once for each open; the last one destroys it.  NULL is allowed. */
+void trn__pjrt_client_close(const pjrt_client *client);
 
 /* pjrt_transfer.c: all leave their fault in dev->fault */
 int32_t trn__pjrt_upload(trn_device *dev, const void *data, uint32_t dtype,
@@ -196,9 +209,11 @@ int32_t trn__pjrt_execute(trn_device *dev, trn_program *p,
 
 /* pjrt_flight.c */
 int32_t trn__pjrt_wait(trn_device *dev, uint64_t ticket, trn_outcome *outcome);
-/* Room for one more, NULL: two are in flight.  Before: waits for one whose
- * check is not known yet. */
+/* Room for one more, NULL: two are in flight. */
 trn__pjrt_flight *trn__pjrt_next_flight(trn_device *dev);
+/* Has nothing before it failed?  Waits for those that have a check, or for all
+ * of them; false: it is cancelled. */
+bool trn__pjrt_may_launch(trn_device *dev, trn__pjrt_flight *f, bool all);
 /* Waits for all that is in flight with that program (NULL: any). */
 void trn__pjrt_drain(trn_device *dev, const trn_program *p);
 /* It did not run, for the fault in dev->fault. */

@@ -27,6 +27,7 @@ enum { STANDARD_SECONDS = 120 };
 typedef struct request {
     char path[PATH_MAX]; /* without links */
     size_t ordinal;
+    const char *create_text;
     trn__pjrt_options create, compile;
     int seconds;
 } request;
@@ -76,8 +77,8 @@ static int32_t read_request(const trn_host_services *host, const char *argument,
     static const char create[] = "pjrt_create_options";
     static const char compile[] = "pjrt_compile_options";
     static const char timeout[] = "pjrt_timeout";
-    int32_t status =
-        trn__pjrt_parse(option(host, create), create, &r->create, fault);
+    r->create_text = option(host, create);
+    int32_t status = trn__pjrt_parse(r->create_text, create, &r->create, fault);
     if (status == TRN_OK)
         status =
             trn__pjrt_parse(option(host, compile), compile, &r->compile, fault);
@@ -152,16 +153,16 @@ static int32_t open_client(trn_device *dev, const request *r)
     if (status != TRN_OK)
         return status;
     dev->api = trn__pjrt_calls_of(plugin);
-    status = trn__pjrt_client_new(plugin, &r->create, r->seconds, &dev->client,
-                                  &dev->fault);
+    status = trn__pjrt_client_open(plugin, &r->create, r->create_text,
+                                   r->seconds, &dev->client, &dev->fault);
     if (status == TRN_OK)
         status = find_platform(dev, platform, sizeof platform);
     if (status == TRN_OK)
         status = find_device(dev, r, &n);
     if (status == TRN_OK)
-        status = trn__pjrt_encode(
-            dev->host, platform, &r->compile, dev->execute_on != NULL,
-            &dev->compile_options, &dev->n_compile_options, &dev->fault);
+        status = trn__pjrt_encode(dev->host, platform, &r->compile,
+                                  dev->execute_on != NULL,
+                                  &dev->compile_options, &dev->fault);
     snprintf(dev->description, sizeof dev->description,
              "PJRT 0.%d, platform %s, device %zu of %zu",
              trn__pjrt_minor_of(plugin), platform, r->ordinal, n);
@@ -177,13 +178,8 @@ static void close_device(trn_device *dev)
         trn__pjrt_release(dev, dev->programs);
     while (dev->buffers != NULL)
         trn__pjrt_free(dev, dev->buffers);
-    if (dev->client != NULL) {
-        pjrt_client_destroy_args args =
-            PJRT_INIT(pjrt_client_destroy_args, client);
-        args.client = dev->client;
-        trn__pjrt_ignore(dev->api, dev->api->client_destroy(&args));
-    }
-    host->dealloc(host->host, dev->compile_options);
+    trn__pjrt_client_close(dev->client);
+    host->dealloc(host->host, dev->compile_options.bytes);
     host->dealloc(host->host, dev);
 }
 
@@ -266,4 +262,5 @@ const trn_backend trn__pjrt_backend = {
     .describe = pjrt_describe,
     .program_bytes = trn__pjrt_program_bytes,
     .alloc_like = trn__pjrt_alloc_like,
+    .op_limit = TRN_OP_KNOWN,
 };

@@ -92,10 +92,14 @@ static void put_option(writer *w, const trn__pjrt_option *o)
 
 /*
  * What the CPU's compiler does by default and must not here: a minimum that
- * loses NaN; intermediate results of more than their type's precision; kernels
- * of a library whose maximum over 4096 elements and more loses NaN, too, and
- * for which some products of bf16 are left that nobody can run.
+ * loses NaN; intermediate results of more than their type's precision.  Of the
+ * kernels of YNNPACK, products and reductions: they are much faster than XLA's
+ * own, and with all of them some products of bf16 are left that nobody can run.
+ * That a maximum over 4096 elements and more loses NaN there is known to
+ * hlo_lower_sums.c.  Another
+ * version may not have an option, and then not what it is against.
  */
+#define YNN "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 static const trn__pjrt_option cpu_defaults[] = {
     {
         .name = "xla_cpu_enable_fast_min_max",
@@ -111,7 +115,8 @@ static const trn__pjrt_option cpu_defaults[] = {
         .name = "xla_cpu_experimental_ynn_fusion_type",
         .n_name = sizeof "xla_cpu_experimental_ynn_fusion_type" - 1,
         .kind = PJRT_STRING,
-        .text = "", /* a list of none */
+        .text = YNN,
+        .n_text = sizeof YNN - 1,
     },
 };
 
@@ -127,14 +132,46 @@ static void put_defaults(writer *w, const char *platform,
 }
 
 static void put_all(writer *w, const char *platform, const trn__pjrt_options *o,
-                    bool portable)
+                    bool portable, trn__pjrt_encoded *out)
 {
     put(w, build_options, sizeof build_options);
     if (portable)
         put(w, portable_field, sizeof portable_field);
+    out->ours = w->n;
     put_defaults(w, platform, o);
+    out->after = w->n;
     for (int32_t i = 0; i < o->n; i++)
         put_option(w, &o->list[i]);
+}
+
+/* Is it the option that they are about, and not a longer name? */
+static bool are_about(const char *words, const trn__pjrt_option *o)
+{
+    static const char more[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    const char *at = strstr(words, o->name);
+    return strstr(words, "No such compile option") != NULL && at != NULL &&
+           strspn(at + o->n_name, more) == 0;
+}
+
+const char *trn__pjrt_drop_default(trn__pjrt_encoded *e, const char *words)
+{
+    for (size_t i = 0; i < sizeof cpu_defaults / sizeof cpu_defaults[0]; i++) {
+        const trn__pjrt_option *o = &cpu_defaults[i];
+        char bytes[128] = {0};
+        writer w = {.at = bytes};
+        if (!are_about(words, o))
+            continue;
+        put_option(&w, o);
+        for (size_t at = e->ours; at + w.n <= e->after; at++) {
+            if (memcmp(e->bytes + at, bytes, w.n) != 0)
+                continue;
+            memmove(e->bytes + at, e->bytes + at + w.n, e->n - at - w.n);
+            e->n -= w.n;
+            e->after -= w.n;
+            return o->name;
+        }
+    }
+    return NULL;
 }
 
 /* Reads a number at *at; false: the bytes end before it does. */
@@ -192,22 +229,22 @@ bool trn__pjrt_encoding_is_good(const char *bytes, size_t n_bytes)
 
 int32_t trn__pjrt_encode(const trn_host_services *host, const char *platform,
                          const trn__pjrt_options *o, bool portable,
-                         char **bytes, size_t *n_bytes, trn__pjrt_fault *fault)
+                         trn__pjrt_encoded *out, trn__pjrt_fault *fault)
 {
     writer w = {.n = 0};
-    put_all(&w, platform, o, portable);
+    put_all(&w, platform, o, portable, out);
     w.at = host->alloc(host->host, w.n);
     if (w.at == NULL)
         return trn__pjrt_say(fault, TRN_ERR_NOMEM, "pjrt: no memory");
     w.n = 0;
-    put_all(&w, platform, o, portable);
+    put_all(&w, platform, o, portable, out);
     if (!trn__pjrt_encoding_is_good(w.at, w.n)) {
         host->dealloc(host->host, w.at);
         return trn__pjrt_say(fault, TRN_ERR_INTERNAL,
                              "pjrt: the compiler's options were not encoded "
                              "well");
     }
-    *bytes = w.at;
-    *n_bytes = w.n;
+    out->bytes = w.at;
+    out->n = w.n;
     return TRN_OK;
 }

@@ -104,6 +104,9 @@ int32_t trn__pjrt_check(const pjrt_calls *api, pjrt_error *error,
     uint32_t code = code_of(api, error);
     destroy(api, error);
     const char *next = advice(words);
+    const size_t n = strlen(words);
+    if (next != NULL && n > 0 && words[n - 1] == '.')
+        words[n - 1] = '\0'; /* the sentence goes on */
     return trn__pjrt_say(fault, status_of(code), "pjrt: %s: %s%s%s", what,
                          words, next == NULL ? "" : "; ",
                          next == NULL ? "" : next);

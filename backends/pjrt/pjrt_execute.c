@@ -4,8 +4,10 @@
  * that get its results.
  *
  * Everything that can fail comes before the plug-in's call; after it, handles
- * are only exchanged.  An input whose memory a result takes over is donated:
- * its buffer is gone as soon as the call has succeeded.
+ * are only exchanged.  Arguments are gathered while the execution before it
+ * still runs; only then its check is waited for.  An input whose memory a
+ * result takes over is donated: its buffer is gone as soon as the call has
+ * succeeded.
  */
 #include <string.h>
 
@@ -123,8 +125,6 @@ static int32_t gather(trn_device *dev, trn_program *p, const trn_execution *e,
         status = p->hlo->params[i].source == TRN__HLO_INPUT
                      ? from_input(dev, p, e, i, ticket)
                      : from_host(dev, p, e, i);
-    if (status != TRN_OK)
-        drop_ours(dev, p);
     return status;
 }
 
@@ -205,6 +205,26 @@ static void launch(trn_device *dev, trn_program *p, const trn_execution *e,
     drop_ours(dev, p);
 }
 
+/* Launches it, or cancels it for a failure before it; a fault of its own counts
+ * only if nothing before it failed, for it may be a consequence. */
+static int32_t start(trn_device *dev, trn_program *p, const trn_execution *e,
+                     trn__pjrt_flight *f)
+{
+    if (dev->failed != 0) {
+        trn__pjrt_may_launch(dev, f, false);
+        return TRN_OK;
+    }
+    int32_t status = gather(dev, p, e, f->ticket);
+    trn__pjrt_fault fault = dev->fault;
+    bool may = trn__pjrt_may_launch(dev, f, status != TRN_OK);
+    if (may && status == TRN_OK)
+        launch(dev, p, e, f);
+    else
+        drop_ours(dev, p);
+    dev->fault = fault;
+    return may ? status : TRN_OK;
+}
+
 int32_t trn__pjrt_execute(trn_device *dev, trn_program *p,
                           const trn_execution *e, uint64_t *ticket)
 {
@@ -219,12 +239,9 @@ int32_t trn__pjrt_execute(trn_device *dev, trn_program *p,
                                "pjrt: execute: two executions are in flight; "
                                "wait for the older one first");
     f->program = p;
-    if (!f->settled) {
-        if (gather(dev, p, e, f->ticket) != TRN_OK) {
-            f->ticket = 0;
-            return trn__pjrt_raise(dev);
-        }
-        launch(dev, p, e, f);
+    if (start(dev, p, e, f) != TRN_OK) {
+        f->ticket = 0;
+        return trn__pjrt_raise(dev);
     }
     *ticket = f->ticket;
     return TRN_OK;

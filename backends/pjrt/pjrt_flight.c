@@ -4,8 +4,8 @@
  *
  * PJRT orders them by the buffers that they share.  A fault of the device comes
  * with the event of the execution; a bad value that only the device sees stands
- * in the vector of checks, which is downloaded before the next one begins: so
- * nothing runs on the results of an execution that failed.
+ * in the vector of checks, which is downloaded before the next one is launched:
+ * so nothing runs on the results of an execution whose check is bad.
  */
 #include <string.h>
 
@@ -75,21 +75,27 @@ void trn__pjrt_drain(trn_device *dev, const trn_program *p)
 trn__pjrt_flight *trn__pjrt_next_flight(trn_device *dev)
 {
     trn__pjrt_flight *f = dev->flight;
-    while (f < dev->flight + TRN__PJRT_FLIGHTS && f->ticket != 0) {
-        if (f->check != NULL)
-            settle(dev, f);
+    while (f < dev->flight + TRN__PJRT_FLIGHTS && f->ticket != 0)
         f++;
-    }
     if (f == dev->flight + TRN__PJRT_FLIGHTS)
         return NULL;
     memset(f, 0, sizeof *f);
     f->ticket = ++dev->last_ticket;
     f->outcome.node = -1;
-    if (dev->failed != 0) {
-        f->outcome.status = TRN_ERR_CANCELLED;
-        f->settled = true;
-    }
     return f;
+}
+
+bool trn__pjrt_may_launch(trn_device *dev, trn__pjrt_flight *f, bool all)
+{
+    for (trn__pjrt_flight *older = dev->flight; older < f; older++) {
+        if (all || older->check != NULL)
+            settle(dev, older);
+    }
+    if (dev->failed == 0)
+        return true;
+    f->outcome.status = TRN_ERR_CANCELLED;
+    f->settled = true;
+    return false;
 }
 
 void trn__pjrt_fail_flight(trn_device *dev, trn__pjrt_flight *f,

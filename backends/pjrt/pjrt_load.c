@@ -66,13 +66,18 @@ static int32_t take_table(const char *path, const pjrt_api *api,
 int32_t trn__pjrt_load(const char *path, pjrt_calls *calls, int *minor,
                        trn__pjrt_fault *fault)
 {
+    static const char missing[] = "cannot open shared object file";
     pjrt_entry_fn *entry = NULL;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         const char *words = dlerror();
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
-                             "pjrt: %.300s: cannot be loaded: %.400s", path,
-                             words == NULL ? "no reason given" : words);
+                             "pjrt: %.300s: cannot be loaded: %.400s%s", path,
+                             words == NULL ? "no reason given" : words,
+                             words != NULL && strstr(words, missing) != NULL
+                                 ? "; if that is a library, install it or name "
+                                   "its folder in LD_LIBRARY_PATH"
+                                 : "");
     }
     void *symbol = dlsym(object, PJRT_ENTRY);
     memcpy(&entry, &symbol, sizeof entry);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What belongs to the process and not to a context, behind one lock: the
- * plug-ins that have been loaded, and the clients that are being made.
+ * plug-ins that have been loaded, and their clients.
+ *
+ * Contexts share a client when plug-in and options are the same, since one may
+ * take most of a device's memory, or be the only one that a process may have.
+ * The last that closes it destroys it.  PJRT lets several threads use a client
+ * at once; what is ours is of one device each.
  *
  * A plug-in is loaded and initialized once.  Making a client may take long, or
  * for ever where a plug-in asks for hardware over a network; so a thread of its
@@ -20,13 +25,14 @@
 
 #include "backends/pjrt/pjrt.h"
 
-enum { MAX_PLUGINS = 16, MAX_PATH = 4096, MAX_TEXT = 4096 };
+enum { MAX_PLUGINS = 16, MAX_CLIENTS = 32, MAX_PATH = 4096, MAX_TEXT = 4096 };
 
 struct trn__pjrt_plugin {
     char path[MAX_PATH];
     pjrt_calls calls;
     int minor;
     bool initialized;
+    int n_ending; /* clients that are being destroyed */
     /* the client that is being made */
     bool busy;
     bool done;
@@ -39,11 +45,20 @@ struct trn__pjrt_plugin {
     trn__pjrt_fault fault;
 };
 
+/* A client, and what it was made with. */
+typedef struct shared_client {
+    trn__pjrt_plugin *plugin; /* NULL: this record is free */
+    pjrt_client *client;      /* NULL: it is being made or destroyed */
+    int64_t n_users;
+    char options[MAX_TEXT];
+} shared_client;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static bool changed_made;
 static trn__pjrt_plugin plugins[MAX_PLUGINS];
 static int n_plugins;
+static shared_client clients[MAX_CLIENTS];
 
 /* The deadline must not move with the clock on the wall. */
 static bool make_changed(void)
@@ -203,24 +218,60 @@ static bool keep_options(trn__pjrt_plugin *p, const trn__pjrt_options *o)
     return true;
 }
 
-static bool wait_while(const bool *flag, bool value,
-                       const struct timespec *deadline)
+static shared_client *find_client(const trn__pjrt_plugin *p,
+                                  const char *options)
 {
-    while (*flag == value) {
-        if (pthread_cond_timedwait(&changed, &lock, deadline) == ETIMEDOUT)
-            return *flag != value;
+    for (int i = 0; i < MAX_CLIENTS; i++) {
+        shared_client *s = &clients[i];
+        if (s->plugin == p && s->client != NULL &&
+            strcmp(s->options, options) == 0)
+            return s;
     }
-    return true;
+    return NULL;
+}
+
+static shared_client *free_record(void)
+{
+    for (int i = 0; i < MAX_CLIENTS; i++) {
+        if (clients[i].plugin == NULL)
+            return &clients[i];
+    }
+    return NULL;
+}
+
+/* May a client be made?  Not while another one is being made, or is going and
+ * may still hold the device. */
+static bool is_free(const trn__pjrt_plugin *p)
+{
+    return !p->busy && p->n_ending == 0;
+}
+
+/* Waits for a client to share, which *found then is, or to make one. */
+static int32_t wait_for_turn(trn__pjrt_plugin *p, const char *options,
+                             const struct timespec *deadline,
+                             shared_client **found, trn__pjrt_fault *fault)
+{
+    int late = 0;
+    while ((*found = find_client(p, options)) == NULL && !is_free(p)) {
+        if (late == ETIMEDOUT)
+            return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                                 "pjrt: making a client: an earlier attempt "
+                                 "with this plug-in still hangs");
+        late = pthread_cond_timedwait(&changed, &lock, deadline);
+    }
+    return TRN_OK;
 }
 
 static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
-                     const struct timespec *deadline, trn__pjrt_fault *fault)
+                     const char *options, shared_client **made,
+                     trn__pjrt_fault *fault)
 {
-    if (!wait_while(&p->busy, true, deadline))
-        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
-                             "pjrt: making a client: an earlier attempt with "
-                             "this plug-in still hangs");
-    if (!keep_options(p, o))
+    shared_client *s = free_record();
+    if (s == NULL)
+        return trn__pjrt_say(fault, TRN_ERR_UNSUPPORTED,
+                             "pjrt: making a client: a process may have %d",
+                             MAX_CLIENTS);
+    if (strlen(options) >= sizeof s->options || !keep_options(p, o))
         return trn__pjrt_say(fault, TRN_ERR_ARG,
                              "pjrt: pjrt_create_options: longer than %d bytes",
                              MAX_TEXT);
@@ -230,6 +281,10 @@ static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
                              "pjrt: making a client: no thread for it");
     p->busy = true;
+    s->plugin = p;
+    s->n_users = 0;
+    memcpy(s->options, options, strlen(options) + 1);
+    *made = s;
     return TRN_OK;
 }
 
@@ -237,7 +292,10 @@ static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
 static int32_t finish(trn__pjrt_plugin *p, const struct timespec *deadline,
                       pjrt_client **client, trn__pjrt_fault *fault)
 {
-    if (!wait_while(&p->done, false, deadline)) {
+    while (!p->done) {
+        if (pthread_cond_timedwait(&changed, &lock, deadline) != ETIMEDOUT ||
+            p->done)
+            continue;
         p->left_behind = true;
         pthread_detach(p->thread);
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
@@ -249,21 +307,71 @@ static int32_t finish(trn__pjrt_plugin *p, const struct timespec *deadline,
     *client = p->client;
     *fault = p->fault;
     p->busy = false;
-    pthread_cond_broadcast(&changed);
     return fault->status;
 }
 
-int32_t trn__pjrt_client_new(trn__pjrt_plugin *plugin,
-                             const trn__pjrt_options *o, int seconds,
-                             pjrt_client **client, trn__pjrt_fault *fault)
+static int32_t make(trn__pjrt_plugin *p, const trn__pjrt_options *o,
+                    const char *options, const struct timespec *deadline,
+                    shared_client **made, trn__pjrt_fault *fault)
+{
+    int32_t status = begin(p, o, options, made, fault);
+    if (status != TRN_OK)
+        return status;
+    status = finish(p, deadline, &(*made)->client, fault);
+    if (status != TRN_OK)
+        (*made)->plugin = NULL;
+    pthread_cond_broadcast(&changed);
+    return status;
+}
+
+int32_t trn__pjrt_client_open(trn__pjrt_plugin *plugin,
+                              const trn__pjrt_options *o, const char *text,
+                              int seconds, pjrt_client **client,
+                              trn__pjrt_fault *fault)
 {
     struct timespec deadline;
+    shared_client *s;
+    const char *options = text == NULL ? "" : text;
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_sec += seconds;
     pthread_mutex_lock(&lock);
-    int32_t status = begin(plugin, o, &deadline, fault);
-    if (status == TRN_OK)
-        status = finish(plugin, &deadline, client, fault);
+    int32_t status = wait_for_turn(plugin, options, &deadline, &s, fault);
+    if (status == TRN_OK && s == NULL)
+        status = make(plugin, o, options, &deadline, &s, fault);
+    if (status == TRN_OK) {
+        s->n_users++;
+        *client = s->client;
+    }
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+/* The lock is open while the plug-in works, and nobody shares it any more. */
+static void destroy(shared_client *s)
+{
+    trn__pjrt_plugin *p = s->plugin;
+    pjrt_client_destroy_args args = PJRT_INIT(pjrt_client_destroy_args, client);
+    args.client = s->client;
+    s->client = NULL;
+    p->n_ending++;
+    pthread_mutex_unlock(&lock);
+    trn__pjrt_ignore(&p->calls, p->calls.client_destroy(&args));
+    pthread_mutex_lock(&lock);
+    p->n_ending--;
+    s->plugin = NULL;
+    pthread_cond_broadcast(&changed);
+}
+
+void trn__pjrt_client_close(const pjrt_client *client)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; client != NULL && i < MAX_CLIENTS; i++) {
+        shared_client *s = &clients[i];
+        if (s->client != client)
+            continue;
+        if (--s->n_users == 0)
+            destroy(s);
+        break;
+    }
+    pthread_mutex_unlock(&lock);
 }

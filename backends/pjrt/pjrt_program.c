@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trn/context.h"
 #include "backends/pjrt/pjrt.h"
 
 static void *take(trn_device *dev, uint64_t bytes)
@@ -43,7 +44,7 @@ static int32_t prepare(trn_device *dev, trn_program *p)
                : TRN_ERR_NOMEM;
 }
 
-static int32_t give_to_compiler(trn_device *dev, trn_program *p)
+static int32_t compile_once(trn_device *dev, trn_program *p)
 {
     static const char format[] = "hlo";
     pjrt_source source = PJRT_INIT(pjrt_source, format_size);
@@ -54,11 +55,39 @@ static int32_t give_to_compiler(trn_device *dev, trn_program *p)
     pjrt_compile_args args = PJRT_INIT(pjrt_compile_args, loaded);
     args.client = dev->client;
     args.source = &source;
-    args.options = dev->compile_options;
-    args.options_size = dev->n_compile_options;
+    args.options = dev->compile_options.bytes;
+    args.options_size = dev->compile_options.n;
     int32_t status = trn__pjrt_check(dev->api, dev->api->compile(&args),
                                      "compile", &dev->fault);
     p->loaded = status == TRN_OK ? args.loaded : NULL;
+    return status;
+}
+
+/* A default of ours that this plug-in does not know is left out from now on. */
+static bool drop_default(trn_device *dev)
+{
+    char line[160];
+    const char *name =
+        trn__pjrt_drop_default(&dev->compile_options, dev->fault.text);
+    if (name == NULL)
+        return false;
+    snprintf(line, sizeof line,
+             "pjrt: the plug-in has no compile option %s, a default of "
+             "libtrn; it is left out",
+             name);
+    dev->host->log(dev->host->host, TRN_LOG_WARNING, line);
+    return true;
+}
+
+static int32_t give_to_compiler(trn_device *dev, trn_program *p)
+{
+    int32_t status = compile_once(dev, p);
+    while (status != TRN_OK && drop_default(dev))
+        status = compile_once(dev, p);
+    /* Nobody reads the module again. */
+    dev->host->dealloc(dev->host->host, p->hlo->bytes);
+    p->hlo->bytes = NULL;
+    p->hlo->n_bytes = 0;
     return status;
 }
 

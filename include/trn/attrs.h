@@ -32,8 +32,16 @@ typedef enum trn_op {
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     TRN_OP_##nm = id,
 #include "trn/ops.def"
-    TRN_OP_LIMIT = 128 /* every id is below */
+    TRN_OP_LIMIT = 256 /* every id is below, also of rows to come */
 } trn_op;
+
+/* One past the highest id of this header: the size of the largest member. */
+union trn__op_ids {
+#define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
+    char of_##nm[(id) + 1];
+#include "trn/ops.def"
+};
+enum { TRN_OP_KNOWN = (int)sizeof(union trn__op_ids) };
 
 /* Padding bytes of these structs are zero, so they compare by memcmp; a kind
  * without STATIC fields has one unused byte, as C wants a member. */

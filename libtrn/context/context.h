@@ -78,6 +78,7 @@ struct trn_context {
     const char *engine;
     char cpu_isa[16];
     char *device_options;         /* name, value, name, value, ..., "" */
+    bool *options_asked;          /* for each of them: a device has asked */
     char name[TRN__MESSAGE_SIZE]; /* what trn_nn_parameter_name gave last */
     uint64_t modules_made;
     uint32_t parameter_dtype; /* of new modules; 0: f32 */
@@ -150,7 +151,10 @@ int trn__online_cores(void);
 trn_status trn__device_options_open(trn_context *c, const char *source,
                                     const char *text);
 void trn__device_options_close(trn_context *c);
-const char *trn__device_option(const trn_context *c, const char *name);
+/* A device asks: the value of that option, NULL: it is not set. */
+const char *trn__device_option(trn_context *c, const char *name);
+/* Logs the options that nobody has asked for. */
+void trn__device_options_unasked(trn_context *c, const char *device);
 
 /* a * b into *out; false on overflow or a negative factor. */
 bool trn__mul_size(int64_t a, int64_t b, int64_t *out);

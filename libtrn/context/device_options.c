@@ -2,8 +2,10 @@
  *
  * Options of devices: "name=value;name=value", taken apart once at trn_open.
  *
- * A name is what some device knows; the core knows none of them.
+ * A name is what some device knows; the core knows none of them, but notes
+ * which were asked for, to warn of the others.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "libtrn/context/context.h"
@@ -53,12 +55,17 @@ trn_status trn__device_options_open(trn_context *c, const char *source,
     size_t n = text == NULL ? 0 : strlen(text);
     if (n == 0)
         return TRN_OK;
-    char *list = trn__alloc(c, n + 2); /* ends with an empty name */
+    size_t marks = 1; /* as many as there may be options */
+    for (size_t i = 0; i < n; i++)
+        marks += text[i] == ';';
+    char *list =
+        trn__alloc_zeroed(c, n + 2 + marks); /* an empty name ends it */
     if (list == NULL)
-        return trn__fail_memory(c, "trn_open: options of devices", n + 2);
+        return trn__fail_memory(c, "trn_open: options of devices",
+                                n + 2 + marks);
     memcpy(list, text, n);
-    list[n] = list[n + 1] = '\0';
     c->device_options = list;
+    c->options_asked = (bool *)(list + n + 2);
     for (char *at = list; at < list + n;) {
         char *end = end_of(at);
         const char *why = cut(list, at, end);
@@ -75,14 +82,33 @@ void trn__device_options_close(trn_context *c)
     c->device_options = NULL;
 }
 
-const char *trn__device_option(const trn_context *c, const char *name)
+const char *trn__device_option(trn_context *c, const char *name)
 {
     const char *p = c->device_options;
-    while (p != NULL && *p != '\0') {
+    for (size_t i = 0; p != NULL && *p != '\0'; i++) {
         const char *value = p + strlen(p) + 1;
-        if (strcmp(p, name) == 0)
+        if (strcmp(p, name) == 0) {
+            c->options_asked[i] = true;
             return value;
+        }
         p = value + strlen(value) + 1;
     }
     return NULL;
+}
+
+void trn__device_options_unasked(trn_context *c, const char *device)
+{
+    char line[200];
+    const char *p = c->device_options;
+    for (size_t i = 0; c->log != NULL && p != NULL && *p != '\0'; i++) {
+        const char *value = p + strlen(p) + 1;
+        if (!c->options_asked[i]) {
+            snprintf(line, sizeof line,
+                     "trn_open: device %.60s has not asked for the option "
+                     "\"%.60s\"",
+                     device, p);
+            c->log(c->log_user, TRN_LOG_WARNING, line);
+        }
+        p = value + strlen(value) + 1;
+    }
 }

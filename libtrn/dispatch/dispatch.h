@@ -22,8 +22,18 @@ typedef struct trn__operands {
     trn_op_report report;
 } trn__operands;
 
-/* Fills o from k; o must not move afterwards. */
+/* Fills o with what `supports` may look at; o must not move afterwards. */
 void trn__operands_fill(trn__operands *o, const trn__call *k);
+
+/* Op ids of the table as it was frozen: those of a device that names none. */
+#define TRN__OPS_OF_THE_FREEZE 94u
+
+/* Was the device built with this op?  If not, it is never given to it. */
+bool trn__knows(const trn_backend *b, uint32_t op);
+
+/* ... and does it take this call?  `question` has no values, draws, report. */
+bool trn__takes(const trn_backend *b, trn_device *device,
+                const trn_op_call *question);
 
 /* composite: the row has a decomposition */
 trn__way trn__way_of(trn_context *c, const trn__operands *o, bool composite);

@@ -49,6 +49,7 @@ trn_status trn__hlo_print_raw(trn_context *c, const trn_graph *raw,
         .name = name,
         .caps = TRN_CAP_GRAPH,
         .supports = hlo_supports,
+        .op_limit = TRN_OP_KNOWN,
     };
     trn_graph *g = lower(c, raw, &table, &device);
     if (g == NULL)

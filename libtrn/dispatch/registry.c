@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "libtrn/dispatch/dispatch.h"
 #include "libtrn/dispatch/host.h"
 #include "libtrn/dispatch/plugin.h"
 
@@ -62,7 +63,7 @@ static void narrow_types(trn_context *c)
             .out = args,
         };
         uint32_t bit = TRN_DTYPE_BIT(dtype);
-        if ((b->stores & bit) && !b->supports(c->device, &call)) {
+        if ((b->stores & bit) && !trn__takes(b, c->device, &call)) {
             b->stores &= ~bit;
             b->computes &= ~bit;
         }
@@ -88,6 +89,7 @@ trn_status trn__device_open(trn_context *c, const char *name)
     c->table = *found;
     c->backend = &c->table;
     narrow_types(c);
+    trn__device_options_unasked(c, c->backend->name);
     return TRN_OK;
 }
 

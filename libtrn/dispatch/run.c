@@ -19,19 +19,35 @@ void trn__operands_fill(trn__operands *o, const trn__call *k)
         .out = o->out,
         .attrs = k->attrs,
         .attrs_size = k->attrs_size,
-        .n_values = (uint32_t)k->n_values,
-        .values = k->values,
-        .key = k->key,
-        .draw = k->draw,
-        .report = &o->report,
     };
+}
+
+/* From the question to the call. */
+static void add_values(trn__operands *o, const trn__call *k)
+{
+    o->call.n_values = (uint32_t)k->n_values;
+    o->call.values = k->values;
+    o->call.key = k->key;
+    o->call.draw = k->draw;
+    o->call.report = &o->report;
+}
+
+bool trn__knows(const trn_backend *b, uint32_t op)
+{
+    return op < (b->op_limit == 0 ? TRN__OPS_OF_THE_FREEZE : b->op_limit);
+}
+
+bool trn__takes(const trn_backend *b, trn_device *device,
+                const trn_op_call *question)
+{
+    return trn__knows(b, question->op) &&
+           (b->supports == NULL || b->supports(device, question));
 }
 
 trn__way trn__way_of(trn_context *c, const trn__operands *o, bool composite)
 {
     const trn_backend *b = c->backend;
-    if (b->run_op != NULL &&
-        (b->supports == NULL || b->supports(c->device, &o->call)))
+    if (b->run_op != NULL && trn__takes(b, c->device, &o->call))
         return TRN__WAY_NATIVE;
     return composite ? TRN__WAY_DECOMPOSE : TRN__WAY_NONE;
 }
@@ -65,6 +81,7 @@ trn_status trn__run(const trn__call *k, const char *name, trn__operands *o)
     trn_context *c = k->c;
     trn__fp_env saved;
     bool own_modes = trn__fp_is_default();
+    add_values(o, k);
     if (!own_modes)
         trn__fp_enter(&saved);
     trn_status status = (trn_status)c->backend->run_op(c->device, &o->call);

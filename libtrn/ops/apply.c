@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libtrn/ops/capture.h"
+#include "libtrn/ops/flight.h"
 #include "libtrn/ops/op_table.h"
 #include "libtrn/ops/trace_parts.h"
 
@@ -149,6 +150,8 @@ trn_tensor *trn__apply(trn__call *k)
         return NULL;
     if (trn__capture_on(k->c))
         return trn__trace_op(k, info);
+    if (k->c->capture != NULL && trn__flights_finish(k->c) != TRN_OK)
+        return NULL; /* run_op comes when nothing is in flight */
     if (check_memory(k, info) != TRN_OK || !info->infer(k, &desc))
         return NULL;
     bool record = trn__wants_record(k, info);

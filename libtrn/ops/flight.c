@@ -194,6 +194,8 @@ bool trn__flight_seal(trn_context *c, struct trn__journal *journal)
 void trn__flights_end(trn_context *c)
 {
     trn__capture *p = c->capture;
+    if (p != NULL && p->flight_failed)
+        drain(c); /* ... which has told of the oldest */
     while (p != NULL && p->flights != NULL) {
         trn__flight *f = p->flights;
         trn_outcome outcome = {.size = (uint32_t)sizeof outcome};

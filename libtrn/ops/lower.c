@@ -19,23 +19,21 @@ typedef struct lowering {
     trn_graph *to;
 } lowering;
 
-static bool call_takes(const trn__target *target, const trn_op_call *call)
-{
-    const trn_backend *b = target->table;
-    return b->supports == NULL || b->supports(target->device, call);
-}
-
-/* Does the device take this node of g? */
+/* Does the device take this node of g?  A view that it knows is not asked for,
+ * since there is nothing to compute. */
 static bool takes(const lowering *l, const trn_graph *g,
                   const trn__graph_node *n)
 {
     const trn_arg *in[TRN__MAX_IN], *out[TRN__MAX_OUT];
+    const trn__target *target = l->target;
+    if (trn__ops[n->op].view != NULL)
+        return trn__knows(target->table, n->op);
     for (int i = 0; i < n->n_in; i++)
         in[i] = &g->values[n->in[i]].arg;
     for (int i = 0; i < n->n_out; i++)
         out[i] = &g->values[n->out[i]].arg;
-    trn_op_call call = {
-        .size = (uint32_t)sizeof call,
+    const trn_op_call question = {
+        .size = (uint32_t)sizeof question,
         .op = n->op,
         .n_in = n->n_in,
         .n_out = trn__ops[n->op].writes != 0 ? 0 : n->n_out,
@@ -43,9 +41,8 @@ static bool takes(const lowering *l, const trn_graph *g,
         .out = out,
         .attrs = n->attrs,
         .attrs_size = n->attrs_size,
-        .n_values = n->n_scalars,
     };
-    return call_takes(l->target, &call);
+    return trn__takes(target->table, target->device, &question);
 }
 
 static bool host_may(const trn_context *c, const trn__target *target)
@@ -71,10 +68,15 @@ trn_status trn__check_placement(const trn__call *k)
     const trn__target *target = k->c->capture->target;
     if (target == NULL)
         target = &own;
-    if (info->decompose != NULL || info->view != NULL || host_may(k->c, target))
+    if (info->view != NULL)
+        return trn__knows(target->table, k->op) ? TRN_OK
+                                                : refuse(k->c, target, k->op);
+    if (info->decompose != NULL || host_may(k->c, target))
         return TRN_OK;
     trn__operands_fill(&o, k);
-    return call_takes(target, &o.call) ? TRN_OK : refuse(k->c, target, k->op);
+    return trn__takes(target->table, target->device, &o.call)
+               ? TRN_OK
+               : refuse(k->c, target, k->op);
 }
 
 static trn_status copy_inputs(lowering *l, int32_t *number)
@@ -190,11 +192,11 @@ static trn_status lower_node(lowering *l, const trn_graph *g, int32_t q,
                              const trn__graph_node *n, int32_t *number)
 {
     const trn__op_info *info = &trn__ops[n->op];
-    if (info->view != NULL || takes(l, g, n))
+    if (takes(l, g, n))
         return add_node(l, g, n, number);
     if (info->decompose != NULL)
         return expand(l, g, q, n, number);
-    if (!host_may(l->c, l->target))
+    if (info->view != NULL || !host_may(l->c, l->target))
         return refuse(l->c, l->target, n->op);
     trn__graph_node host = *n;
     host.on_host = true;

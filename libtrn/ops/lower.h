@@ -19,7 +19,7 @@ trn_status trn__body_trace(trn_context *c, const trn_graph *g, int32_t node,
 trn_graph *trn__graph_lowered(trn_context *c, const trn_graph *g);
 
 /* The same for another device than the context's, which captures.  Of `table`
- * name, caps and supports are looked at. */
+ * name, caps, supports and op_limit are looked at. */
 trn_graph *trn__graph_lowered_for(trn_context *c, const trn_graph *g,
                                   const trn_backend *table, trn_device *device);
 

@@ -201,7 +201,7 @@ trn_status trn__plan_finish(trn_context *c, trn__plan *plan, uint64_t ticket,
     *outcome = (trn_outcome){.size = (uint32_t)sizeof *outcome, .node = -1};
     int32_t status = c->backend->wait(c->device, ticket, outcome);
     plan->in_flight--;
-    if (status == TRN_OK)
+    if (outcome->status != TRN_OK)
         status = outcome->status;
     if (status == TRN_OK)
         return TRN_OK;

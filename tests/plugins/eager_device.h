@@ -17,6 +17,8 @@ static int32_t eager_open(const trn_host_services *host, const char *argument,
 {
     if (strcmp(argument, "refuse") == 0)
         return host->fail(host->host, TRN_ERR_DEVICE, "refused as asked for");
+    if (strcmp(argument, "ask") == 0)
+        host->option(host->host, "wanted");
     if (host->size <
         offsetof(trn_host_services, reference_op) + sizeof host->reference_op)
         return host->fail(host->host, TRN_ERR_UNSUPPORTED, "host is too old");
@@ -61,8 +63,15 @@ static int32_t eager_read(trn_device *device, const trn_buffer *buffer,
     return TRN_OK;
 }
 
+/* The ids that the device was built with, where not all are. */
+#ifndef EAGER_OP_LIMIT
+#define EAGER_OP_LIMIT TRN_OP_LIMIT
+#endif
+
 static int32_t eager_run_op(trn_device *device, const trn_op_call *call)
 {
+    if (call->op >= EAGER_OP_LIMIT)
+        __builtin_trap(); /* how should it know that op? */
     return device->host->reference_op(device->host->host, call);
 }
 

@@ -10,7 +10,8 @@
  *                         then.  "lost@N": execution N takes its donated
  *                         inputs, gives nothing and fails.
  *   TRN_PJRT_SHIM_MODE    null, major, short, missing: a broken table; hang:
- *                         making a client takes until the mode changes
+ *                         making a client takes until the mode changes; fake:
+ *                         clients without a real plug-in
  *
  * The trn_shim_ functions do the same for a program that has loaded it.
  */
@@ -24,6 +25,8 @@
 
 #include "trn/types.h"
 #include "../../backends/pjrt/pjrt_api.h"
+#include "pjrt_shim_fake.h"
+#include "pjrt_shim_keep.h"
 
 enum {
 #define X(slot, name, published, needed) AT_##name,
@@ -44,10 +47,11 @@ enum { CLIENTS, LOADED, EXECUTABLES, BUFFERS, EVENTS, ERRORS, N_KINDS };
 static const char *const kinds[N_KINDS] = {"clients", "loaded", "executables",
                                            "buffers", "events", "errors"};
 
-enum { OK, HANG, NULL_TABLE, OTHER_MAJOR, SHORT, MISSING, N_MODES };
+enum { OK, HANG, FAKE, NULL_TABLE, OTHER_MAJOR, SHORT, MISSING, N_MODES };
 static const char *const modes[N_MODES] = {
     [OK] = "",
     [HANG] = "hang",
+    [FAKE] = "fake",
     [NULL_TABLE] = "null",
     [OTHER_MAJOR] = "major",
     [SHORT] = "short",
@@ -57,11 +61,13 @@ static const char *const modes[N_MODES] = {
 static const pjrt_api *real;
 static pjrt_calls forward;
 static atomic_int mode;
-static uint64_t calls[N_ENTRIES];
-static int64_t live[N_KINDS];
+static _Atomic uint64_t calls[N_ENTRIES];
+static _Atomic int64_t live[N_KINDS];
 static int fail_entry = -1, also_entry = -1; /* the latter at every call */
 static uint64_t fail_call, n_failed;
 static uint32_t fail_code = PJRT_INTERNAL;
+static const char as_asked[] = "failed as asked for";
+static const char *fail_words = as_asked;
 
 /* ---- errors of its own ---- */
 
@@ -195,7 +201,8 @@ static void take_back(const pjrt_execute_args *a)
 static bool counted(int entry)
 {
     bool fails = ++calls[entry] == fail_call && entry == fail_entry;
-    n_failed += fails;
+    if (fails)
+        n_failed++;
     return fails || entry == also_entry;
 }
 
@@ -223,15 +230,15 @@ static void hang(void)
 }
 
 /* The call before it is forwarded; an error: it is not. */
-static pjrt_error *before(int entry, bool fails)
+static pjrt_error *before(int entry, bool fails, bool is_there)
 {
     if (entry == AT_client_create)
         hang();
     if (fails && !does_it_first(entry))
-        return own_error(fail_code, names[entry], "failed as asked for");
-    return real == NULL
-               ? own_error(PJRT_UNAVAILABLE, names[entry], "no real plug-in")
-               : NULL;
+        return own_error(fail_code, names[entry], fail_words);
+    return is_there && (real != NULL || mode == FAKE || mode == HANG)
+               ? NULL
+               : own_error(PJRT_UNAVAILABLE, names[entry], "no real plug-in");
 }
 
 static pjrt_error *after(int entry, bool fails, pjrt_error *e, void *args)
@@ -245,8 +252,7 @@ static pjrt_error *after(int entry, bool fails, pjrt_error *e, void *args)
         return own_error(fail_code, names[entry], "lost as asked for");
     }
     count_objects(entry, args);
-    return fails ? own_error(fail_code, names[entry], "failed as asked for")
-                 : NULL;
+    return fails ? own_error(fail_code, names[entry], fail_words) : NULL;
 }
 
 /* Those that can be answered without a real plug-in. */
@@ -263,16 +269,16 @@ static bool answered(int entry, void *args)
     return true;
 }
 
-#define X(slot, name, published, needed)                    \
-    static pjrt_error *shim_##name(pjrt_##name##_args *a)   \
-    {                                                       \
-        bool fails = counted(AT_##name);                    \
-        if (!fails && answered(AT_##name, a))               \
-            return NULL;                                    \
-        pjrt_error *e = before(AT_##name, fails);           \
-        if (e != NULL)                                      \
-            return e;                                       \
-        return after(AT_##name, fails, forward.name(a), a); \
+#define X(slot, name, published, needed)                                \
+    static pjrt_error *shim_##name(pjrt_##name##_args *a)               \
+    {                                                                   \
+        bool fails = counted(AT_##name);                                \
+        if (!fails && answered(AT_##name, a))                           \
+            return NULL;                                                \
+        pjrt_error *e = before(AT_##name, fails, forward.name != NULL); \
+        if (e != NULL)                                                  \
+            return e;                                                   \
+        return after(AT_##name, fails, forward.name(a), a);             \
     }
 PJRT_ENTRIES(X)
 #undef X
@@ -318,6 +324,10 @@ static void fill_table(pjrt_api *api)
     PJRT_VOID_ENTRIES(X)
     PJRT_ENTRIES(X)
 #undef X
+    if (real == NULL)
+        fake_fill(&forward);
+    else
+        keep_fill(&forward);
 }
 
 /* ---- what tests call ---- */
@@ -325,6 +335,8 @@ static void fill_table(pjrt_api *api)
 TRN_API bool trn_shim_mode(const char *name);
 TRN_API bool trn_shim_fail(const char *entry, uint64_t call, uint32_t code);
 TRN_API bool trn_shim_also(const char *entry);
+TRN_API void trn_shim_words(const char *words);
+TRN_API void trn_shim_keep(bool keep);
 TRN_API uint64_t trn_shim_failed(void);
 TRN_API uint64_t trn_shim_calls(const char *entry);
 TRN_API int64_t trn_shim_live(const char **kind);
@@ -355,8 +367,10 @@ static int entry_named(const char *entry)
 /* From now on, with all counts at 0; NULL: none fails.  code 0: INTERNAL. */
 bool trn_shim_fail(const char *entry, uint64_t call, uint32_t code)
 {
-    memset(calls, 0, sizeof calls);
+    for (int i = 0; i < N_ENTRIES; i++)
+        calls[i] = 0;
     n_failed = 0;
+    fail_words = as_asked;
     fail_entry = entry == NULL ? -1 : entry_named(entry);
     also_entry = -1;
     fail_call = call;
@@ -369,6 +383,18 @@ bool trn_shim_also(const char *entry)
 {
     also_entry = entry_named(entry);
     return also_entry >= 0;
+}
+
+/* Until then, it fails with these words; they must last. */
+void trn_shim_words(const char *words)
+{
+    fail_words = words;
+}
+
+/* From now on the client and programs are kept; false: they are given back. */
+void trn_shim_keep(bool keep)
+{
+    keep_set(keep);
 }
 
 /* How many calls have been made to fail. */

@@ -271,6 +271,28 @@ static void all_may_be_freed_in_flight(void **state)
     finish(&h); /* nobody has waited */
 }
 
+static void a_default_that_is_not_known_is_left_out(void **state)
+{
+    loop_host h;
+    start(&h, state);
+    static const char line[] = "has no compile option "
+                               "xla_cpu_enable_fast_min_max, a default of";
+    shim.fail_at("PJRT_Client_Compile", 1, PJRT_INVALID_ARGUMENT);
+    shim.words("No such compile option: 'xla_cpu_enable_fast_min_max'");
+    trn_program *p = sums(&h, false);
+    assert_int_equal(shim.calls("PJRT_Client_Compile"), 2);
+    const char *first = strstr(harness_log(), line);
+    assert_non_null(first);
+    trn_buffer *x = put(&h, ramp, BYTES), *y = loop_table->alloc(h.dev, BYTES);
+    trn_buffer *z = loop_table->alloc(h.dev, BYTES);
+    run(&h, p, x, y, z, y);
+    holds(&h, z, ramp);
+    sums(&h, true);
+    assert_int_equal(shim.calls("PJRT_Client_Compile"), 3);
+    assert_null(strstr(first + 1, line)); /* said once */
+    finish(&h);
+}
+
 static void every_type_goes_through_bit_for_bit(void **state)
 {
     loop_host h;
@@ -318,6 +340,7 @@ int main(void)
         TRN_TEST(lists_that_do_not_fit_are_refused),
         TRN_TEST(one_failure_cancels_what_is_behind_it),
         TRN_TEST(all_may_be_freed_in_flight),
+        TRN_TEST(a_default_that_is_not_known_is_left_out),
         TRN_TEST(every_type_goes_through_bit_for_bit),
     };
     const char *plugin = getenv("TRN_PJRT_PLUGIN");

@@ -4,7 +4,8 @@
  * each of its calls: the error is told in the plug-in's words, nothing leaks,
  * and the library goes on to the values of a run without a failure.
  *
- * The plug-in is TRN_PJRT_PLUGIN, behind the shim of tests/plugins/.
+ * The plug-in is TRN_PJRT_PLUGIN, behind the shim of tests/plugins/, which
+ * keeps what it has compiled from one such run to the next.
  */
 #include "tests/pjrt_shim.h"
 
@@ -200,6 +201,7 @@ static void each_entry_may_fail_at_each_call(void **state)
     needs_plugin();
     story good = run_with(NULL, 0);
     CHECK(good.status == TRN_OK, "%s\n", good.message);
+    shim.keep(true);
     uint64_t total = 0;
     const char *entry;
     for (int i = 0; (entry = shim.entry(i)) != NULL; i++) {
@@ -223,6 +225,7 @@ static void each_entry_may_fail_at_each_call(void **state)
                      strcmp(entry, "PJRT_Buffer_ToHostBuffer") == 0;
         assert_true((n_lost > 0) == loses);
     }
+    shim.keep(false);
     print_message("%d points of failure\n", (int)total);
 }
 
@@ -260,9 +263,11 @@ static void each_allocation_may_fail(void **state)
     (void)state;
     needs_plugin();
     story good = run_with(NULL, 0);
+    shim.keep(true);
     int64_t n = 0;
     while (fail_allocation(n + 1, &good))
         n++;
+    shim.keep(false);
     print_message("%d allocations\n", (int)n);
     assert_true(n > 100);
 }
@@ -335,9 +340,10 @@ static void a_bad_index_stops_what_comes_behind_it(void **state)
     const int32_t bad[PICKS] = {0, 1, ROWS, 2}, good[PICKS] = {4, 0, 2, 0};
     trn_tensor_write(w.picks, bad, sizeof bad);
     step(&w, 4); /* a bad value that only the device sees */
-    uint64_t runs = shim.calls("PJRT_LoadedExecutable_Execute");
-    step(&w, 6); /* does not run */
-    assert_int_equal(shim.calls("PJRT_LoadedExecutable_Execute"), runs);
+    shim.fail_at(NULL, 0, 0);
+    step(&w, 6); /* does not run, though its scalar was on its way */
+    assert_int_equal(shim.calls("PJRT_LoadedExecutable_Execute"), 0);
+    assert_int_equal(shim.calls("PJRT_Client_BufferFromHostBuffer"), 1);
     trn_sync(w.c);
     harness_error(w.c, TRN_ERR_INDEX,
                   "embedding: index 5 at position 2; expected 0 to 4");
@@ -349,7 +355,16 @@ static void a_bad_index_stops_what_comes_behind_it(void **state)
     for (int k = 4; k < N_STEPS; k++)
         step(&w, k);
     assert_int_equal(read_states(&w, &after), TRN_OK);
+    /* A fault behind it is not what is told. */
+    trn_tensor_write(w.picks, bad, sizeof bad);
+    step(&w, 4);
+    shim.fail_at("PJRT_Client_BufferFromHostBuffer", 1, PJRT_NO_ROOM);
+    step(&w, 6);
+    trn_sync(w.c);
+    assert_int_equal(shim.failed(), 1);
+    harness_error(w.c, TRN_ERR_INDEX, "embedding: index 5 at position 2");
     captured_close(w.c);
+    shim_is_empty("after bad indices");
     story whole = run_with(NULL, 0);
     assert_memory_equal(whole.table, after.table, sizeof after.table);
     assert_memory_equal(whole.line, after.line, sizeof after.line);
@@ -378,6 +393,31 @@ static void a_step_uploads_scalars_and_downloads_nothing(void **state)
     assert_int_equal(shim.calls("PJRT_Buffer_ToHostBuffer"), 0);
     assert_int_equal(shim.calls("PJRT_Client_Compile"), 0);
     captured_close(w.c);
+}
+
+static void no_room_is_told_wherever_it_is_found(void **state)
+{
+    (void)state;
+    needs_plugin();
+    static const char *const entries[] = {
+        "PJRT_Client_Compile",           "PJRT_Client_BufferFromHostBuffer",
+        "PJRT_LoadedExecutable_Execute", "PJRT_Event_Await",
+        "PJRT_Buffer_ToHostBuffer",
+    };
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        shim.fail_at(NULL, 0, 0);
+        world w = open_world(shim_device());
+        shim.fail_at(entries[i], 1, PJRT_NO_ROOM);
+        shim.words("Out of memory allocating 7 bytes");
+        step(&w, 0);
+        trn_sync(w.c);
+        harness_error(w.c, TRN_ERR_NOMEM, "Out of memory allocating 7 bytes");
+        shim.fail_at("PJRT_Client_BufferFromHostBuffer", 1, PJRT_NO_ROOM);
+        trn_tensor_write(w.line, line_at_first, sizeof line_at_first);
+        harness_error(w.c, TRN_ERR_NOMEM, "pjrt: upload: shim: ");
+        captured_close(w.c);
+    }
+    shim_is_empty("after no room");
 }
 
 static void every_device_of_a_client_trains(void **state)
@@ -413,6 +453,7 @@ int main(void)
         cmocka_unit_test(what_was_not_donated_is_kept),
         cmocka_unit_test(a_bad_index_stops_what_comes_behind_it),
         cmocka_unit_test(a_step_uploads_scalars_and_downloads_nothing),
+        cmocka_unit_test(no_room_is_told_wherever_it_is_found),
         cmocka_unit_test(every_device_of_a_client_trains),
         cmocka_unit_test(each_entry_may_fail_at_each_call),
         cmocka_unit_test(each_allocation_may_fail),

@@ -52,7 +52,8 @@ void xla_judge_ready(xla_judge *j);
 void xla_judge_close(xla_judge *j);
 
 /* Prints what is wrong with a job; the test goes on, and fails at its end. */
-void xla_fault(xla_judge *j, const xla_job *job, const char *format, ...);
+void xla_fault(xla_judge *j, const xla_job *job, const char *format, ...)
+    TRN_PRINTF(3, 4);
 
 /* A context of that device.  From xla_use_neuron() on, devices other than the
  * CPU lower for the Neuron compiler. */

@@ -38,7 +38,7 @@ int xla_main(int argc, char **argv, int n, const xla_test *tests);
 /* ---- in a test ---- */
 
 /* Says what runs from now on, for the case that it is the last thing. */
-void xla_running(const char *format, ...);
+void xla_running(const char *format, ...) TRN_PRINTF(1, 2);
 /* Should the test take the smallest steps? */
 bool xla_one_by_one(void);
 /* The device that is judged: the plug-in, or what TRN_XLA_DEVICE names. */

@@ -36,9 +36,10 @@ static trn_text *make_text(trn_context *c)
 static trn_tensor *floats(trn_context *c, trn_dtype dtype, int64_t n,
                           int64_t width, const double *v)
 {
-    int64_t shape[2] = {n, width};
-    trn_tensor *wide = trn_tensor_from(c, TRN_F64, 2, shape, v);
-    return dtype == TRN_F64 ? wide : trn_cast(wide, dtype);
+    static double data[SAMPLES * PIXELS];
+    for (int64_t i = 0; i < n * width; i++)
+        dtype_put(dtype, data, i, (long double)v[i]);
+    return trn_tensor_from(c, dtype, 2, (int64_t[]){n, width}, data);
 }
 
 static void build_characters(xla_model *m)

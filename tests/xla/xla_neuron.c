@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "tests/xla/xla_neuron.h"
+#include "trn/types.h"
 
 static const char *const opcodes[] = {
     "parameter",
@@ -100,6 +101,9 @@ static bool is_in(const char *text, const char *const *list, size_t n)
     }
     return false;
 }
+
+static bool refuse(module *m, const inst *i, const char *format, ...)
+    TRN_PRINTF(3, 4);
 
 static bool refuse(module *m, const inst *i, const char *format, ...)
 {
