@@ -29,3 +29,11 @@ test-xla-run: test-xla-build
 	@mkdir -p $(B)/tests/xla
 	$(Q)TRN_BUILD=$(CURDIR)/$(B) sh scripts/test_xla.sh $(B)/tests/xla \
 	    $(XLA_CHOSEN:%.c=$(B)/%)
+
+.PHONY: random-xla random-xla-run
+random-xla: deps-xla ## N random programs by XLA from SEED on; SEED=- goes on
+	$(Q)$(MAKE) random-xla-run
+random-xla-run: all $(B)/tests/xla/test_xla_random
+	$(Q)TRN_PJRT_PLUGIN=$$(sh scripts/xla_plugin.sh) && \
+	    export TRN_PJRT_PLUGIN && \
+	    $(B)/tests/xla/test_xla_random --long $(N) $(SEED) $(B)

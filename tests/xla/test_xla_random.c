@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random programs agree between the CPU device and XLA; `make random-xla` runs
+ * more of them.
+ */
+#include "tests/xla/random_xla_parts.h"
+#include "tests/xla/xla_batch.h"
+
+enum { PROGRAMS = 100 }; /* a test */
+
+static void programs_agree(uint64_t seed)
+{
+    static xla_tally t;
+    trn_context *c = xla_open(xla_device());
+    while (t.programs < PROGRAMS)
+        xla_random_run(c, &seed,
+                       xla_one_by_one() ? 1 : PROGRAMS - (int)t.programs, &t);
+    harness_close(c);
+    xla_tally_print(&t);
+    CHECK(t.failures == 0, "%d failures\n", (int)t.failures);
+    CHECK((t.far_apart + t.other_decision) * 20 <= t.programs,
+          "more than 5 %% are exempt\n");
+}
+
+static void random_programs_from_0_agree(void **state)
+{
+    (void)state;
+    programs_agree(0);
+}
+
+static void random_programs_from_1000_agree(void **state)
+{
+    (void)state;
+    programs_agree(1000);
+}
+
+static void random_programs_from_2000_agree(void **state)
+{
+    (void)state;
+    programs_agree(2000);
+}
+
+/* An output of a program that is 1 % off in both runs of the CPU, which are
+ * what XLA is held against. */
+static void a_wrong_value_is_found(void **state)
+{
+    static xla_group g;
+    static xla_tally t;
+    (void)state;
+    g.c = xla_open("cpu");
+    g.t = &t;
+    g.n = 1;
+    assert_int_equal(xla_record(g.c, 2, &g.program[0]), XLA_RECORDED);
+    assert_int_equal(xla_judge_program(&g.program[0]), XLA_FAIR);
+    xla_compare_nodes(&g);
+    xla_compare_programs(&g);
+    assert_int_equal(t.failures, 0);
+    assert_true(t.node_worst[TRN_OP_mean] == 0 && t.program_worst == 0);
+    const trn_graph *graph = g.program[0].graph;
+    int32_t y = -1;
+    for (int32_t i = 0; i < graph->n_outputs; i++) {
+        int32_t v = graph->outputs[i].value, node = graph->values[v].node;
+        if (node >= 0 && graph->nodes[node].op == TRN_OP_mean &&
+            *(const float *)g.program[0].narrow.at[v] != 0)
+            y = v;
+    }
+    assert_true(y >= 0);
+    *(float *)g.program[0].narrow.at[y] *= 1.01f;
+    *(double *)g.program[0].wide.at[y] *= 1.01;
+    xla_compare_programs(&g);
+    assert_int_equal(t.failures, 1);
+    xla_compare_nodes(&g);
+    assert_true(t.failures > 1 && t.node_worst[TRN_OP_mean] > 1);
+    xla_program_free(&g.program[0]);
+    harness_close(g.c);
+}
+
+int main(int argc, char **argv)
+{
+    static const xla_test tests[] = {
+        XLA_TEST_ANYWHERE(a_wrong_value_is_found),
+        XLA_TEST(random_programs_from_0_agree),
+        XLA_TEST(random_programs_from_1000_agree),
+        XLA_TEST(random_programs_from_2000_agree),
+    };
+    if (argc > 1 && strcmp(argv[1], "--long") == 0)
+        return xla_random_long(argc - 1, argv + 1);
+    return xla_main(argc, argv, (int)(sizeof tests / sizeof tests[0]), tests);
+}
