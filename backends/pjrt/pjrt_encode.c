@@ -93,13 +93,14 @@ static void put_option(writer *w, const trn__pjrt_option *o)
 /*
  * What the CPU's compiler does by default and must not here: a minimum that
  * loses NaN; intermediate results of more than their type's precision.  Of the
- * kernels of YNNPACK, products and reductions: they are much faster than XLA's
- * own, and with all of them some products of bf16 are left that nobody can run.
- * That a maximum over 4096 elements and more loses NaN there is known to
- * hlo_lower_sums.c.  Another version may not have an option, and then not what
- * it is against.
+ * kernels of YNNPACK, reductions alone: they are much faster than XLA's own.
+ * Its products are wrong where the second factor's columns are equal (a
+ * broadcast along the last axis), and with all of its kernels some products of
+ * bf16 are left that nobody can run.  That a maximum over 4096 elements and
+ * more loses NaN there is known to hlo_lower_sums.c.  Another version may not
+ * have an option, and then not what it is against.
  */
-#define YNN "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+#define YNN "LIBRARY_FUSION_TYPE_REDUCE"
 static const trn__pjrt_option cpu_defaults[] = {
     {
         .name = "xla_cpu_enable_fast_min_max",
