@@ -281,8 +281,10 @@ static void lower_all(trn__hlo_lowering *l)
     if (l->m.status == TRN_OK)
         trn__hlo_lower_outputs(l, roots);
     l->host->dealloc(l->host->host, roots);
-    if (l->m.status == TRN_OK)
+    if (l->m.status == TRN_OK) {
         trn__hlo_prune(l);
+        trn__hlo_find_plain_products(l);
+    }
     verify(l);
 }
 

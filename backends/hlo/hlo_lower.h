@@ -150,6 +150,8 @@ void trn__hlo_lower_outputs(trn__hlo_lowering *l, int32_t *roots);
 trn_arg trn__hlo_value_arg(const trn__hlo_lowering *l, int32_t value);
 /* Cleared memory of host->alloc's; NULL after a failure. */
 void *trn__hlo_cleared(trn__hlo_lowering *l, size_t bytes);
+/* hlo_uniform.c: sets plain_products. */
+void trn__hlo_find_plain_products(trn__hlo_lowering *l);
 /* hlo_prune.c: takes away what the root does not need. */
 void trn__hlo_prune(trn__hlo_lowering *l);
 
