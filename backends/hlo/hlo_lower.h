@@ -77,6 +77,8 @@ typedef struct trn__hlo_lowering {
     int32_t node_number;
     int32_t *value;     /* of each value of the graph its instruction; EMPTY */
     int32_t draws;      /* the parameter's instruction, -1: not there yet */
+    int32_t *param_of;  /* of each input of the graph, -1: it has no elements */
+    bool *is_result;    /* of each instruction, while results are made */
     int32_t *replaces;  /* of each value the parameter whose memory it takes
                            over, -1: none */
     bool *guarded;      /* of each value: it is the old one if not `good` */
