@@ -5,7 +5,8 @@
 # ends directly above the declaration of trn_<op>.  Rows without a function of
 # their own are used by gradients and optimizers; a page of docs/ names them.
 set -u
-internal=' embedding_grad cross_entropy_grad flush_subnormal sgd_update
+internal=' embedding_grad cross_entropy_grad cross_entropy_weighted
+soft_cross_entropy flush_subnormal sgd_update
 sgd_momentum_update adamw_update '
 
 rows=$(sed -n 's/^TRN_OP([0-9]*, *\([a-z0-9_]*\).*/\1/p' include/trn/ops.def)
