@@ -6,7 +6,8 @@
 # their own are used by gradients and optimizers; a page of docs/ names them.
 # The bounds of tests/math/math_bounds.def are those of docs/numerics.md.
 set -u
-internal=' embedding_grad cross_entropy_grad flush_subnormal sgd_update
+internal=' embedding_grad cross_entropy_grad cross_entropy_weighted
+soft_cross_entropy flush_subnormal sgd_update
 sgd_momentum_update adamw_update '
 
 rows=$(sed -n 's/^TRN_OP([0-9]*, *\([a-z0-9_]*\).*/\1/p' include/trn/ops.def)

@@ -55,6 +55,24 @@ static void cross_entropy_attrs(const op_case *tc, trn_cross_entropy_attrs *at)
     at->ignore_index = attr_int(tc, "ignore", 0);
 }
 
+static void loss_call(const op_case *tc, const case_args *a, void *attrs,
+                      trn__call *k)
+{
+    trn_cross_entropy_weighted_attrs *at = attrs;
+    int reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+    double smoothing = attr_real(tc, "smoothing", 0.0);
+    int64_t n_classes = a->in[0].dim[1];
+    if (tc->op == TRN_OP_soft_cross_entropy) {
+        ((trn_soft_cross_entropy_attrs *)attrs)->reduction = reduction;
+    } else {
+        at->reduction = reduction;
+        at->has_ignore_index = attr_has(tc, "ignore");
+        at->ignore_index = attr_int(tc, "ignore", 0);
+    }
+    k->values[0] = 1.0 - smoothing;
+    k->values[1] = n_classes == 0 ? 0.0 : smoothing / (double)n_classes;
+}
+
 /* VALUE attributes of the optimizers' rows, in the row's order. */
 static int optimizer_values(const op_case *tc, double *value)
 {
@@ -94,6 +112,10 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
         cross_entropy_attrs(tc, attrs);
+        break;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        loss_call(tc, a, attrs, k);
         break;
     case TRN_OP_sgd_momentum_update:
         ((trn_sgd_momentum_attrs *)attrs)->nesterov =
@@ -284,6 +306,8 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_flush_subnormal:
     case TRN_OP_embedding_grad:
     case TRN_OP_cross_entropy_grad:
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
     case TRN_OP_uniform:
     case TRN_OP_normal:
     case TRN_OP_dropout:

@@ -156,6 +156,7 @@ static void set_kinds(case_args *a)
     case TRN_OP_scatter_add:
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
+    case TRN_OP_cross_entropy_weighted:
         a->in[1].kind = KIND_INDICES;
         a->in[1].dtype = index;
         break;

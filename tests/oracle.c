@@ -160,6 +160,10 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_cross_entropy_grad:
         oracle_cross_entropy(a, r);
         return;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        oracle_general_cross_entropy(a, r);
+        return;
     case TRN_OP_sgd_update:
     case TRN_OP_sgd_momentum_update:
     case TRN_OP_adamw_update:

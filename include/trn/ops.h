@@ -162,23 +162,37 @@ typedef struct trn_cross_entropy_options {
     uint32_t reduction; /* trn_reduction, default TRN_REDUCE_MEAN */
     bool has_ignore_index;
     int64_t ignore_index; /* targets of this value do not count; at most 2^53 in
-                             magnitude */
+                             magnitude; not with probability targets */
+    double label_smoothing; /* s, in [0, 1]; default 0 */
+    trn_tensor *weight; /* of the classes, [C] of the logits' type; NULL: all 1;
+                           borrowed for the call */
 } trn_cross_entropy_options;
 
-#define TRN_CROSS_ENTROPY_INIT                                                 \
-    {                                                                          \
-        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, false, 0 \
+#define TRN_CROSS_ENTROPY_INIT                                              \
+    {                                                                       \
+        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, 0, 0, \
+            0.0, NULL                                                       \
     }
 
 /*
- * y = mean over n of -log_softmax(logits)[n, target n]
+ * y = mean over n of l[n],
+ * l[n] = -sum over c of weight[c] q[n, c] log_softmax(logits)[n, c],
+ * q[n, c] = (1 - s) (c = target[n]) + s / C             s: label_smoothing
  * logits: [N, C] float, target: [N] i32 or i64; y: [], or [N] for
  * TRN_REDUCE_NONE
  *
- * The mean divides by the number of targets that count; if none counts, y is 0
- * with zero gradients.  options NULL: the defaults.
+ * Probability targets: a float target [N, C] of the logits' type stands for
+ * (c = target[n]); it need not add up to 1.
+ *
+ * The mean divides by the summed weight[target[n]] of the targets that count:
+ * their number without weights.  If none counts or that sum is 0, y is 0 with
+ * zero gradients.  With probability targets it divides by N (N = 0: y is 0).
+ * A class with the factor weight[c] q[n, c] = 0 adds 0, also if its logit is
+ * -inf.  Gradients for logits, weight and probability targets.  label_smoothing
+ * is a VALUE.  options NULL: the defaults.
  * Errors: TRN_ERR_INDEX for a target outside [0, C) that is not ignored, naming
  *         position and value, for every reduction.
+ * Source: PyTorch's cross_entropy, which gives NaN where y is 0 above.
  */
 TRN_API trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
                                       const trn_cross_entropy_options *options);

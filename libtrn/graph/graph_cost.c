@@ -57,6 +57,9 @@ static int64_t special_flops(const trn_graph *g, const trn__graph_node *n)
         return times(numel(g, n->in[0]), 5); /* max, -, exp, +, / */
     case TRN_OP_cross_entropy_grad:          /* and minus the target, times g */
         return times(numel(g, n->in[0]), 7);
+    case TRN_OP_cross_entropy_weighted: /* and times weight, + */
+    case TRN_OP_soft_cross_entropy:     /* and times target and weight, + */
+        return times(numel(g, n->in[0]), 8);
     case TRN_OP_matmul:
         return matmul_flops(g, n);
     default:

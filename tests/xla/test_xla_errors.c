@@ -76,6 +76,16 @@ static trn_tensor *cross_entropy_each(trn_context *c)
     return trn_cross_entropy(matrix(c, 3, 5), t, &o);
 }
 
+static trn_tensor *cross_entropy_smoothed(trn_context *c)
+{
+    trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
+    o.has_ignore_index = true;
+    o.ignore_index = -1;
+    o.label_smoothing = 0.1;
+    trn_tensor *t = vector(c, TRN_I32, 3, (double[]){-1, 4, 5});
+    return trn_cross_entropy(matrix(c, 3, 5), t, &o);
+}
+
 static trn_tensor *divided(trn_context *c, trn_dtype dtype)
 {
     return trn_div(vector(c, dtype, 3, (double[]){5, 6, 7}),
@@ -130,6 +140,8 @@ static const bad_case bad_cases[] = {
     {"scatter_add", scatter_add, "index 2"},
     {"cross_entropy", cross_entropy, "index 5 at position 1"},
     {"cross_entropy, each", cross_entropy_each, "index -2 at position 2"},
+    {"cross_entropy, smoothed", cross_entropy_smoothed,
+     "cross_entropy_weighted: index 5 at position 2"},
     {"i32 by zero", divided_i32, "zero"},
     {"i64 by zero", divided_i64, "zero"},
     {"u32 by zero", divided_u32, "zero"},
