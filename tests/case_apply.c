@@ -223,6 +223,7 @@ static trn_tensor *apply_reduce(const case_args *a, trn_tensor *x)
     }
 }
 
+/* Rows that move elements, by an index or without. */
 static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
 {
     const op_case *tc = a->tc;
@@ -239,6 +240,10 @@ static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
         return trn_index_select(in[0], axis, in[1]);
     case TRN_OP_one_hot:
         return trn_one_hot(in[0], attr_int(tc, "classes", 1), a->dtype);
+    case TRN_OP_concat:
+        return trn_concat(2, in, axis);
+    case TRN_OP_flip:
+        return trn_flip(in[0], attr_axes(tc, a->in[0].rank));
     default:
         o.reduction = (uint32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
         o.has_ignore_index = attr_has(tc, "ignore");
@@ -316,11 +321,9 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_cross_entropy:
     case TRN_OP_index_select:
     case TRN_OP_one_hot:
-        return apply_index(a, in);
     case TRN_OP_concat:
-        return trn_concat(2, in, (int)attr_int(tc, "axis", 0));
     case TRN_OP_flip:
-        return trn_flip(in[0], attr_axes(tc, a->in[0].rank));
+        return apply_index(a, in);
     case TRN_OP_full:
         rank = attr_list(tc, "shape", shape);
         return trn_full(c, a->dtype, rank, shape, attr_real(tc, "value", 1.0));
