@@ -23,6 +23,11 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_gather:
     case TRN_OP_full:
     case TRN_OP_assign:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
+    case TRN_OP_index_select:
+    case TRN_OP_randint: /* its type is an attribute */
+    case TRN_OP_permutation:
         return true;
     case TRN_OP_neg:
     case TRN_OP_relu:
@@ -36,6 +41,7 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_max:
     case TRN_OP_argmax:
     case TRN_OP_matmul:
+    case TRN_OP_one_hot:
         return dtype != TRN_BOOL;
     default:
         return false;
@@ -73,6 +79,30 @@ static void loss_call(const op_case *tc, const case_args *a, void *attrs,
     k->values[1] = n_classes == 0 ? 0.0 : smoothing / (double)n_classes;
 }
 
+static void random_attrs(const case_args *a, void *attrs)
+{
+    const op_case *tc = a->tc;
+    trn_random_attrs *real = attrs;
+    trn_randint_attrs *integer = attrs;
+    trn_permutation_attrs *order = attrs;
+    switch (tc->op) {
+    case TRN_OP_randint:
+        copy_dims(tc, "shape", &integer->shape);
+        integer->low = attr_int(tc, "low", 0);
+        integer->high = attr_int(tc, "high", 10);
+        integer->dtype = (int32_t)attr_dtype(tc, "to", TRN_I32);
+        break;
+    case TRN_OP_permutation:
+        order->n = attr_int(tc, "n", 0);
+        order->dtype = (int32_t)attr_dtype(tc, "to", TRN_I32);
+        break;
+    default:
+        copy_dims(tc, "shape", &real->shape);
+        real->dtype = (int32_t)a->dtype;
+        break;
+    }
+}
+
 /* VALUE attributes of the optimizers' rows, in the row's order. */
 static int optimizer_values(const op_case *tc, double *value)
 {
@@ -107,6 +137,8 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
         break;
     case TRN_OP_softmax:
     case TRN_OP_log_softmax:
+    case TRN_OP_concat:
+    case TRN_OP_index_select:
         ((trn_axis_attrs *)attrs)->axis = attr_axis(tc, a->in[0].rank);
         break;
     case TRN_OP_cross_entropy:
@@ -126,10 +158,15 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
     case TRN_OP_adamw_update:
         optimizer_values(tc, k->values);
         break;
+    case TRN_OP_one_hot:
+        ((trn_one_hot_attrs *)attrs)->n_classes = attr_int(tc, "classes", 1);
+        ((trn_one_hot_attrs *)attrs)->dtype = (int32_t)a->dtype;
+        break;
     case TRN_OP_uniform:
     case TRN_OP_normal:
-        ((trn_random_attrs *)attrs)->dtype = (int32_t)a->dtype;
-        copy_dims(tc, "shape", &((trn_random_attrs *)attrs)->shape);
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
+        random_attrs(a, attrs);
         break;
     default:
         break;
@@ -208,6 +245,7 @@ static trn_tensor *apply_reduce(const case_args *a, trn_tensor *x)
     }
 }
 
+/* Rows that move elements, by an index or without. */
 static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
 {
     const op_case *tc = a->tc;
@@ -220,6 +258,14 @@ static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
         return trn_gather(in[0], axis, in[1]);
     case TRN_OP_scatter_add:
         return trn_scatter_add(in[0], axis, in[1], attr_int(tc, "size", 1));
+    case TRN_OP_index_select:
+        return trn_index_select(in[0], axis, in[1]);
+    case TRN_OP_one_hot:
+        return trn_one_hot(in[0], attr_int(tc, "classes", 1), a->dtype);
+    case TRN_OP_concat:
+        return trn_concat(2, in, axis);
+    case TRN_OP_flip:
+        return trn_flip(in[0], attr_axes(tc, a->in[0].rank));
     default:
         o.reduction = (uint32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
         o.has_ignore_index = attr_has(tc, "ignore");
@@ -295,6 +341,10 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_gather:
     case TRN_OP_scatter_add:
     case TRN_OP_cross_entropy:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
         return apply_index(a, in);
     case TRN_OP_full:
         rank = attr_list(tc, "shape", shape);
@@ -311,6 +361,8 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_uniform:
     case TRN_OP_normal:
     case TRN_OP_dropout:
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
         case_call(c, a, in, &k, attrs);
         return trn__apply(&k);
     default:

@@ -138,7 +138,10 @@ static int64_t index_limit(const case_args *a)
         return x->dim[0];
     case TRN_OP_embedding_grad:
         return attr_int(a->tc, "rows", 1);
+    case TRN_OP_one_hot:
+        return attr_int(a->tc, "classes", 1);
     case TRN_OP_gather:
+    case TRN_OP_index_select:
         return x->dim[attr_axis(a->tc, x->rank)];
     case TRN_OP_scatter_add:
         return attr_int(a->tc, "size", 1);

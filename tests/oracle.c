@@ -127,6 +127,8 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_pad:
     case TRN_OP_full:
     case TRN_OP_assign:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
         oracle_shape(a, r);
         return;
     case TRN_OP_sum:
@@ -145,12 +147,18 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_embedding_grad:
     case TRN_OP_gather:
     case TRN_OP_scatter_add:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
         oracle_index_ops(a, r);
         return;
     case TRN_OP_uniform:
     case TRN_OP_normal:
     case TRN_OP_dropout:
         oracle_random(a, r);
+        return;
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
+        oracle_random_integers(a, r);
         return;
     case TRN_OP_softmax:
     case TRN_OP_log_softmax:

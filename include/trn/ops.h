@@ -97,6 +97,16 @@ TRN_API trn_tensor *trn_slice(trn_tensor *x, int axis, int64_t start,
  * neighbours along axis; none negative. */
 TRN_API trn_tensor *trn_pad(trn_tensor *x, int axis, int64_t before,
                             int64_t after, int64_t interior);
+/* y = the n tensors one after the other along axis.   n >= 1, one shape but
+ * along axis, where any may be empty; types are promoted, bools stay bool.
+ * n = 0: NULL, and no context to tell. */
+TRN_API trn_tensor *trn_concat(int n, trn_tensor *const *tensors, int axis);
+/* trn_concat along a new axis: y[.., i, ..] = tensors[i], of one shape.   axis
+ * counts in y: one of [-rank - 1, rank + 1) */
+TRN_API trn_tensor *trn_stack(int n, trn_tensor *const *tensors, int axis);
+/* y[.., i, ..] = x[.., n - 1 - i, ..] along axes: bit d for axis d, or
+ * TRN_ALL_AXES; 0 is a copy */
+TRN_API trn_tensor *trn_flip(trn_tensor *x, uint32_t axes);
 
 /* ---- reductions ----
  * axes: bit d for axis d, or TRN_ALL_AXES; keep_dims: reduced axes stay with
@@ -142,6 +152,14 @@ TRN_API trn_tensor *trn_gather(trn_tensor *x, int axis, trn_tensor *index);
  * the order of i.   x, index: one shape, x float; y: `size` along axis */
 TRN_API trn_tensor *trn_scatter_add(trn_tensor *x, int axis, trn_tensor *index,
                                     int64_t size);
+/* y[.., i, ..] = x[.., index[i], ..] along axis.   index: [n]; y: x's shape but
+ * n along axis.  The gradient adds duplicates in the order of the indices. */
+TRN_API trn_tensor *trn_index_select(trn_tensor *x, int axis,
+                                     trn_tensor *index);
+/* y[.., c] = 1 where index[..] = c, else 0   index: [..], y: [.., n_classes] of
+ * dtype, any but bool; n_classes >= 1.  No gradient. */
+TRN_API trn_tensor *trn_one_hot(trn_tensor *index, int64_t n_classes,
+                                trn_dtype dtype);
 
 /* ---- making ---- */
 

@@ -119,7 +119,8 @@ static int64_t element_bytes(const trn_graph *g, int32_t v)
 static int64_t read_bytes(const trn_graph *g, const trn__graph_node *n, int i)
 {
     int64_t elements = trn__graph_elements(g, n->in[i]);
-    bool picks = n->op == TRN_OP_embedding || n->op == TRN_OP_gather;
+    bool picks = n->op == TRN_OP_embedding || n->op == TRN_OP_gather ||
+                 n->op == TRN_OP_index_select;
     if (n->op == TRN_OP_assign && i == 0)
         return 0;
     if (picks && i == 0 && elements > numel(g, n->out[0]))
