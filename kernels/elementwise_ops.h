@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The elementwise rows of ops.def on one vector: <op>_f32 and <op>_f64 for each
- * UNARY, BINARY and COMPARE row.  A comparison answers a mask.  exp, log, tanh
- * and pow are in the vmath headers.
+ * UNARY, BINARY and COMPARE row, and each line of rowless.def.  A comparison
+ * answers a mask.  What takes a polynomial or rounds is in the vmath headers.
  */
 #ifndef TRN_KERNELS_ELEMENTWISE_OPS_H
 #define TRN_KERNELS_ELEMENTWISE_OPS_H
 
+#include "kernels/vmath_atan2.h"
+#include "kernels/vmath_erf.h"
 #include "kernels/vmath_f32.h"
 #include "kernels/vmath_f64.h"
 #include "kernels/vmath_pow.h"
+#include "kernels/vmath_round.h"
+#include "kernels/vmath_trig_f32.h"
 
 static inline vf neg_f32(vf x)
 {
@@ -27,6 +31,43 @@ static inline vf sqrt_f32(vf x)
 static inline vd sqrt_f64(vd x)
 {
     return vd_sqrt(x);
+}
+
+/*
+ * 1 / sqrt(x), two roundings: at most 1.5 ulp in f64.  In f32 both are made in
+ * f64, after which the result is the correctly rounded one for every x.
+ * -0 gives -infinity, as 1 / sqrt(-0) does.
+ */
+static inline vd rsqrt_f64(vd x)
+{
+    return vd_set(1.0) / vd_sqrt(x);
+}
+static inline vf rsqrt_f32(vf x)
+{
+    return VF_IN_F64_UNARY(rsqrt_f64, x);
+}
+
+static inline vf abs_f32(vf x)
+{
+    return vf_abs(x);
+}
+static inline vd abs_f64(vd x)
+{
+    return vd_abs(x);
+}
+
+/* 1, -1, and +0 where x is neither positive nor negative, also NaN (PyTorch) */
+static inline vf sign_f32(vf x)
+{
+    vf zero = vf_set(0.0f);
+    vf y = vf_select(vf_lt(zero, x), vf_set(1.0f), zero);
+    return vf_select(vf_lt(x, zero), vf_set(-1.0f), y);
+}
+static inline vd sign_f64(vd x)
+{
+    vd zero = vd_set(0.0);
+    vd y = vd_select(vd_lt(zero, x), vd_set(1.0), zero);
+    return vd_select(vd_lt(x, zero), vd_set(-1.0), y);
 }
 
 /* NaN fails the comparison and stays; -0 gives +0. */
