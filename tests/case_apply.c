@@ -11,6 +11,7 @@ bool case_takes(uint32_t op, trn_dtype dtype)
         return true;
     switch (op) {
     case TRN_OP_equal:
+    case TRN_OP_not_equal:
     case TRN_OP_where:
     case TRN_OP_cast:
     case TRN_OP_copy:
@@ -42,6 +43,13 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_argmax:
     case TRN_OP_matmul:
     case TRN_OP_one_hot:
+    case TRN_OP_abs:
+    case TRN_OP_sign:
+    case TRN_OP_minimum:
+    case TRN_OP_less:
+    case TRN_OP_less_equal:
+    case TRN_OP_greater_equal:
+    case TRN_OP_min:
         return dtype != TRN_BOOL;
     default:
         return false;
@@ -168,6 +176,16 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
     case TRN_OP_permutation:
         random_attrs(a, attrs);
         break;
+    case TRN_OP_min:
+    case TRN_OP_logsumexp:
+        ((trn_reduce_attrs *)attrs)->axes = attr_axes(tc, a->in[0].rank);
+        ((trn_reduce_attrs *)attrs)->keep_dims =
+            (int32_t)attr_int(tc, "keep", 0);
+        break;
+    case TRN_OP_mse_loss:
+        ((trn_loss_attrs *)attrs)->reduction =
+            (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+        break;
     default:
         break;
     }
@@ -240,6 +258,12 @@ static trn_tensor *apply_reduce(const case_args *a, trn_tensor *x)
         return trn_mean(x, axes, keep);
     case TRN_OP_norm:
         return trn_norm(x, axes, keep);
+    case TRN_OP_min:
+        return trn_min(x, axes, keep);
+    case TRN_OP_var:
+        return trn_var(x, axes, keep, attr_int(tc, "correction", 0));
+    case TRN_OP_logsumexp:
+        return trn_logsumexp(x, axes, keep);
     default:
         return trn_max(x, axes, keep);
     }
@@ -288,6 +312,15 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         UNARY(relu)
         UNARY(copy)
         UNARY(check_finite)
+        UNARY(abs)
+        UNARY(sign)
+        UNARY(floor)
+        UNARY(ceil)
+        UNARY(round)
+        UNARY(rsqrt)
+        UNARY(sigmoid)
+        UNARY(silu)
+        UNARY(gelu_tanh)
 #define BINARY(nm)    \
     case TRN_OP_##nm: \
         return trn_##nm(in[0], in[1]);
@@ -299,6 +332,11 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         BINARY(maximum)
         BINARY(greater)
         BINARY(equal)
+        BINARY(minimum)
+        BINARY(less)
+        BINARY(less_equal)
+        BINARY(greater_equal)
+        BINARY(not_equal)
     default:
         return NULL;
     }
@@ -331,7 +369,14 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_mean:
     case TRN_OP_norm:
     case TRN_OP_max:
+    case TRN_OP_min:
+    case TRN_OP_var:
+    case TRN_OP_logsumexp:
         return apply_reduce(a, in[0]);
+    case TRN_OP_mse_loss:
+        return trn_mse_loss(
+            in[0], in[1],
+            (trn_reduction)attr_int(tc, "reduction", TRN_REDUCE_MEAN));
     case TRN_OP_argmax:
         return trn_argmax(in[0], (int)attr_int(tc, "axis", 0));
     case TRN_OP_matmul:

@@ -21,7 +21,8 @@ static uint64_t hash_of(const op_case *tc)
 }
 
 /* A value of the row's domain for input i.  PAIRS: multiples of 0.1 for input
- * 0, halves between them for input 1, so no two meet. */
+ * 0, halves between them for input 1, so no two meet.  BETWEEN: 0.1 to 0.4
+ * above a multiple of 1/2. */
 static double draw_value(const char *domain, int i, uint64_t *state)
 {
     double u = harness_uniform(state, 0.0, 1.0);
@@ -32,6 +33,8 @@ static double draw_value(const char *domain, int i, uint64_t *state)
     if (strcmp(domain, "PAIRS") == 0)
         return 0.1 * floor(40.0 * u - 20.0) + (i == 1 ? 0.05 : 0.0) +
                0.01 * harness_uniform(state, -1.0, 1.0);
+    if (strcmp(domain, "BETWEEN") == 0)
+        return 0.5 * floor(10.0 * u - 5.0) + harness_uniform(state, 0.1, 0.4);
     return 4.0 * u - 2.0;
 }
 

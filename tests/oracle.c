@@ -115,6 +115,11 @@ long double oracle_maximum(long double a, long double b)
     return a > b ? a : b;
 }
 
+long double oracle_minimum(long double a, long double b)
+{
+    return -oracle_maximum(-a, -b);
+}
+
 static void run_part(const case_args *a, oracle_result *r)
 {
     switch (a->tc->op) {
@@ -135,6 +140,7 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_mean:
     case TRN_OP_norm:
     case TRN_OP_max:
+    case TRN_OP_min:
         oracle_reduce(a, r);
         return;
     case TRN_OP_argmax:
@@ -178,7 +184,8 @@ static void run_part(const case_args *a, oracle_result *r)
         oracle_update(a, r);
         return;
     default:
-        oracle_elementwise(a, r);
+        if (!oracle_statistics(a, r))
+            oracle_elementwise(a, r);
         return;
     }
 }

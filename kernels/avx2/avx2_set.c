@@ -43,6 +43,8 @@ void trn__overlay_avx2(trn__kernel_set *s)
     s->block_cols_sum_sq_f64 = trn__avx2_block_cols_sum_sq_f64;
     s->max_f32 = trn__avx2_max_f32;
     s->max_f64 = trn__avx2_max_f64;
+    s->min_f32 = trn__avx2_min_f32;
+    s->min_f64 = trn__avx2_min_f64;
     s->matmul_tile_f32 = trn__avx2_matmul_tile_f32;
     s->matmul_tile_f64 = trn__avx2_matmul_tile_f64;
     s->f32_from_bf16 = trn__avx2_f32_from_bf16;

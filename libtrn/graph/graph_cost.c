@@ -60,6 +60,10 @@ static int64_t special_flops(const trn_graph *g, const trn__graph_node *n)
     case TRN_OP_cross_entropy_weighted: /* and times weight, + */
     case TRN_OP_soft_cross_entropy:     /* and times target and weight, + */
         return times(numel(g, n->in[0]), 8);
+    case TRN_OP_var: /* +, -, square, + */
+        return times(numel(g, n->in[0]), 4);
+    case TRN_OP_mse_loss: /* -, square, + */
+        return times(numel(g, n->in[0]), 3);
     case TRN_OP_matmul:
         return matmul_flops(g, n);
     default:
@@ -98,7 +102,9 @@ int64_t trn__graph_node_flops(const trn_graph *g, int32_t node)
     case TRN__GRAPH_COMPARE:
         return numel(g, n->out[0]);
     case TRN__GRAPH_REDUCE:
-        return times(numel(g, n->in[0]), n->op == TRN_OP_norm ? 2 : 1);
+        return times(numel(g, n->in[0]), n->op == TRN_OP_norm        ? 2
+                                         : n->op == TRN_OP_logsumexp ? 4
+                                                                     : 1);
     case TRN__GRAPH_UPDATE:
         return update_flops(g, n);
     case TRN__GRAPH_RANDOM:
