@@ -329,6 +329,8 @@ static void wrong_arguments_are_refused(void **state)
     harness_error(c, TRN_ERR_ARG, "index_select: axis is 2");
     assert_null(trn_index_select(trn_cast(one, TRN_F32), 0, i));
     harness_error(c, TRN_ERR_ARG, "index_select: axis is 0");
+    assert_null(trn_index_select(x, 0, trn_cast(i, TRN_U8)));
+    harness_error(c, TRN_ERR_DTYPE, "expected i32 or i64");
     assert_null(trn_one_hot(i, 0, TRN_F32));
     harness_error(c, TRN_ERR_ARG, "one_hot: n_classes is 0");
     assert_null(trn_one_hot(i, 3, TRN_BOOL));
