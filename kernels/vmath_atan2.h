@@ -118,9 +118,12 @@ static inline vd atan2_f64(vd y, vd x)
 {
     atan2_parts a = atan2_split(y, x);
     vd zero = vd_set(0.0), e, d_low, n_low;
-    /* A sum of the largest numbers would overflow. */
+    /* A sum of the largest numbers would overflow, a rest of the smallest be
+     * lost. */
     vl huge = vd_lt(vd_set(0x1p1000), a.den);
+    vl tiny = vd_lt(a.den, vd_set(0x1p-900));
     vd scale = vd_select(huge, vd_set(0x1p-100), vd_set(1.0));
+    scale = vd_select(tiny, vd_set(0x1p100), scale);
     vd num = a.num * scale, den = a.den * scale;
     vl half = atan2_halve(&a);
     vd n = zero - vd_fast_two_sum(den, zero - num, &n_low);

@@ -24,6 +24,11 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_gather:
     case TRN_OP_full:
     case TRN_OP_assign:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
+    case TRN_OP_index_select:
+    case TRN_OP_randint: /* its type is an attribute */
+    case TRN_OP_permutation:
         return true;
     case TRN_OP_neg:
     case TRN_OP_relu:
@@ -37,6 +42,7 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_max:
     case TRN_OP_argmax:
     case TRN_OP_matmul:
+    case TRN_OP_one_hot:
     case TRN_OP_abs:
     case TRN_OP_sign:
     case TRN_OP_minimum:
@@ -61,6 +67,48 @@ static void cross_entropy_attrs(const op_case *tc, trn_cross_entropy_attrs *at)
     at->reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
     at->has_ignore_index = attr_has(tc, "ignore");
     at->ignore_index = attr_int(tc, "ignore", 0);
+}
+
+static void loss_call(const op_case *tc, const case_args *a, void *attrs,
+                      trn__call *k)
+{
+    trn_cross_entropy_weighted_attrs *at = attrs;
+    int reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+    double smoothing = attr_real(tc, "smoothing", 0.0);
+    int64_t n_classes = a->in[0].dim[1];
+    if (tc->op == TRN_OP_soft_cross_entropy) {
+        ((trn_soft_cross_entropy_attrs *)attrs)->reduction = reduction;
+    } else {
+        at->reduction = reduction;
+        at->has_ignore_index = attr_has(tc, "ignore");
+        at->ignore_index = attr_int(tc, "ignore", 0);
+    }
+    k->values[0] = 1.0 - smoothing;
+    k->values[1] = n_classes == 0 ? 0.0 : smoothing / (double)n_classes;
+}
+
+static void random_attrs(const case_args *a, void *attrs)
+{
+    const op_case *tc = a->tc;
+    trn_random_attrs *real = attrs;
+    trn_randint_attrs *integer = attrs;
+    trn_permutation_attrs *order = attrs;
+    switch (tc->op) {
+    case TRN_OP_randint:
+        copy_dims(tc, "shape", &integer->shape);
+        integer->low = attr_int(tc, "low", 0);
+        integer->high = attr_int(tc, "high", 10);
+        integer->dtype = (int32_t)attr_dtype(tc, "to", TRN_I32);
+        break;
+    case TRN_OP_permutation:
+        order->n = attr_int(tc, "n", 0);
+        order->dtype = (int32_t)attr_dtype(tc, "to", TRN_I32);
+        break;
+    default:
+        copy_dims(tc, "shape", &real->shape);
+        real->dtype = (int32_t)a->dtype;
+        break;
+    }
 }
 
 /* VALUE attributes of the optimizers' rows, in the row's order. */
@@ -97,11 +145,17 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
         break;
     case TRN_OP_softmax:
     case TRN_OP_log_softmax:
+    case TRN_OP_concat:
+    case TRN_OP_index_select:
         ((trn_axis_attrs *)attrs)->axis = attr_axis(tc, a->in[0].rank);
         break;
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
         cross_entropy_attrs(tc, attrs);
+        break;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        loss_call(tc, a, attrs, k);
         break;
     case TRN_OP_sgd_momentum_update:
         ((trn_sgd_momentum_attrs *)attrs)->nesterov =
@@ -112,10 +166,15 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
     case TRN_OP_adamw_update:
         optimizer_values(tc, k->values);
         break;
+    case TRN_OP_one_hot:
+        ((trn_one_hot_attrs *)attrs)->n_classes = attr_int(tc, "classes", 1);
+        ((trn_one_hot_attrs *)attrs)->dtype = (int32_t)a->dtype;
+        break;
     case TRN_OP_uniform:
     case TRN_OP_normal:
-        ((trn_random_attrs *)attrs)->dtype = (int32_t)a->dtype;
-        copy_dims(tc, "shape", &((trn_random_attrs *)attrs)->shape);
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
+        random_attrs(a, attrs);
         break;
     case TRN_OP_min:
     case TRN_OP_logsumexp:
@@ -210,6 +269,7 @@ static trn_tensor *apply_reduce(const case_args *a, trn_tensor *x)
     }
 }
 
+/* Rows that move elements, by an index or without. */
 static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
 {
     const op_case *tc = a->tc;
@@ -222,6 +282,14 @@ static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
         return trn_gather(in[0], axis, in[1]);
     case TRN_OP_scatter_add:
         return trn_scatter_add(in[0], axis, in[1], attr_int(tc, "size", 1));
+    case TRN_OP_index_select:
+        return trn_index_select(in[0], axis, in[1]);
+    case TRN_OP_one_hot:
+        return trn_one_hot(in[0], attr_int(tc, "classes", 1), a->dtype);
+    case TRN_OP_concat:
+        return trn_concat(2, in, axis);
+    case TRN_OP_flip:
+        return trn_flip(in[0], attr_axes(tc, a->in[0].rank));
     default:
         o.reduction = (uint32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
         o.has_ignore_index = attr_has(tc, "ignore");
@@ -318,6 +386,10 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_gather:
     case TRN_OP_scatter_add:
     case TRN_OP_cross_entropy:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
         return apply_index(a, in);
     case TRN_OP_full:
         rank = attr_list(tc, "shape", shape);
@@ -329,9 +401,13 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_flush_subnormal:
     case TRN_OP_embedding_grad:
     case TRN_OP_cross_entropy_grad:
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
     case TRN_OP_uniform:
     case TRN_OP_normal:
     case TRN_OP_dropout:
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
         case_call(c, a, in, &k, attrs);
         return trn__apply(&k);
     default:

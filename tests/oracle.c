@@ -132,6 +132,8 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_pad:
     case TRN_OP_full:
     case TRN_OP_assign:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
         oracle_shape(a, r);
         return;
     case TRN_OP_sum:
@@ -151,12 +153,18 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_embedding_grad:
     case TRN_OP_gather:
     case TRN_OP_scatter_add:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
         oracle_index_ops(a, r);
         return;
     case TRN_OP_uniform:
     case TRN_OP_normal:
     case TRN_OP_dropout:
         oracle_random(a, r);
+        return;
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
+        oracle_random_integers(a, r);
         return;
     case TRN_OP_softmax:
     case TRN_OP_log_softmax:
@@ -165,6 +173,10 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
         oracle_cross_entropy(a, r);
+        return;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        oracle_general_cross_entropy(a, r);
         return;
     case TRN_OP_sgd_update:
     case TRN_OP_sgd_momentum_update:

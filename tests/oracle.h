@@ -70,8 +70,10 @@ void oracle_argmax(const case_args *a, oracle_result *r);
 void oracle_matmul(const case_args *a, oracle_result *r);
 void oracle_index_ops(const case_args *a, oracle_result *r);
 void oracle_random(const case_args *a, oracle_result *r);
+void oracle_random_integers(const case_args *a, oracle_result *r);
 void oracle_softmax(const case_args *a, oracle_result *r);
 void oracle_cross_entropy(const case_args *a, oracle_result *r);
+void oracle_general_cross_entropy(const case_args *a, oracle_result *r);
 void oracle_update(const case_args *a, oracle_result *r);
 
 #endif

@@ -119,9 +119,9 @@ static void options_have_these_bytes(void **state)
     CHECK_BYTES("cpu", NULL, false,
                 START "\x3a\x21\x0a\x1bxla_cpu_enable_fast_min_max\x12\x02\x10"
                       "\0\x3a\x20\x0a\x1axla_allow_excess_precision\x12\x02"
-                      "\x10\0\x3a\x5c\x0a\x24"
-                      "xla_cpu_experimental_ynn_fusion_type\x12\x34\x0a\x32"
-                      "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE");
+                      "\x10\0\x3a\x44\x0a\x24"
+                      "xla_cpu_experimental_ynn_fusion_type\x12\x1c\x0a\x1a"
+                      "LIBRARY_FUSION_TYPE_REDUCE");
     CHECK_BYTES("cpu",
                 "xla_cpu_enable_fast_min_max=true,"
                 "xla_allow_excess_precision=true,"

@@ -66,6 +66,8 @@ typedef struct trn__hlo_program {
     trn__hlo_result *results;
     int32_t check; /* which result tells of bad values, -1: nothing is checked.
                       If a value is bad, aliased results keep the old values. */
+    bool plain_products; /* no factor of a product is a broadcast, as far as
+                            the form of the module tells */
     struct trn__hlo_detail *detail;
 } trn__hlo_program;
 

@@ -18,9 +18,29 @@ static uint32_t count_type(const trn__hlo_lowering *l)
     return l->detail->wide ? TRN__HLO_S64 : TRN__HLO_S32;
 }
 
-static int32_t reduced(trn__hlo_module *m, uint32_t op, int32_t x, int32_t from)
+/* The lowest place of n at which the mask holds; n: at none. */
+static int32_t lowest_place(trn__hlo_module *m, int32_t mask, int64_t n,
+                            uint32_t type)
 {
-    return trn__hlo_reduce(m, op, x, 1, from);
+    const trn__hlo_shape places = trn__hlo_array(type, 1, &n);
+    const int32_t none = trn__hlo_number(m, type, (double)n);
+    const int32_t place = trn__hlo_iota(m, type, 1, &n, 0);
+    return trn__hlo_reduce(
+        m, TRN__HLO_OP_MINIMUM,
+        trn__hlo_select(m, mask, place, trn__hlo_splat(m, none, &places)), 1,
+        none);
+}
+
+/* The value at that place; of n, which is none, some value. */
+static int32_t value_at(trn__hlo_module *m, int32_t value, int32_t place,
+                        int64_t n)
+{
+    const uint32_t type = trn__hlo_shape_of(m, place).type;
+    const int32_t last = trn__hlo_number(m, type, (double)(n - 1));
+    const int32_t row =
+        trn__hlo_flat(m, trn__hlo_binary(m, TRN__HLO_OP_MINIMUM, place, last));
+    return trn__hlo_reshape(
+        m, trn__hlo_gather_rows(m, trn__hlo_flat(m, value), row), 0, NULL);
 }
 
 void trn__hlo_check_bad(trn__hlo_lowering *l, uint32_t kind, uint32_t input,
@@ -28,10 +48,9 @@ void trn__hlo_check_bad(trn__hlo_lowering *l, uint32_t kind, uint32_t input,
 {
     trn__hlo_module *m = &l->m;
     struct trn__hlo_detail *d = l->detail;
-    const uint32_t type = count_type(l);
     const int32_t mask = trn__hlo_flat(m, bad);
-    const trn__hlo_shape s = trn__hlo_shape_of(m, mask);
-    const int64_t n = s.dims[0];
+    const int64_t n = trn__hlo_shape_of(m, mask).dims[0];
+    const uint32_t type = n <= MAX_S32 ? TRN__HLO_S32 : TRN__HLO_S64;
     if (mask < 0)
         return;
     if (!l->node.checks) { /* states are guarded from the last such node on */
@@ -43,34 +62,18 @@ void trn__hlo_check_bad(trn__hlo_lowering *l, uint32_t kind, uint32_t input,
                               sizeof *d->checks);
     if (m->status != TRN_OK)
         return;
-    const int32_t place = trn__hlo_iota(m, type, 1, &n, 0);
-    const int32_t none = trn__hlo_number(m, type, (double)n);
-    const trn__hlo_shape places = trn__hlo_array(type, 1, &n);
-    const int32_t position = reduced(
-        m, TRN__HLO_OP_MINIMUM,
-        trn__hlo_select(m, mask, place, trn__hlo_splat(m, none, &places)),
-        none);
-    int32_t there = -1;
-    if (value >= 0) {
-        const int32_t zero = trn__hlo_number(m, type, 0.0);
-        const int32_t hit = trn__hlo_compare(
-            m, TRN__HLO_EQ, place, trn__hlo_splat(m, position, &places));
-        there = reduced(
-            m, TRN__HLO_OP_ADD,
-            trn__hlo_select(m, hit,
-                            trn__hlo_convert(m, type, trn__hlo_flat(m, value)),
-                            trn__hlo_splat(m, zero, &places)),
-            zero);
-    }
+    const int32_t place = lowest_place(m, mask, n, type);
+    const int32_t there = value < 0 ? -1 : value_at(m, value, place, n);
     d->checks[d->n_checks++] = (trn__hlo_watch){
         .node = l->node_number,
         .kind = kind,
         .input = input,
         .limit = limit,
         .operand = value,
-        .position = position,
-        .found = trn__hlo_compare(m, TRN__HLO_LT, position, none),
-        .value = there,
+        .position = trn__hlo_convert(m, count_type(l), place),
+        .found = trn__hlo_compare(m, TRN__HLO_LT, place,
+                                  trn__hlo_number(m, type, (double)n)),
+        .value = there < 0 ? -1 : trn__hlo_convert(m, count_type(l), there),
     };
 }
 

@@ -116,14 +116,22 @@ static int32_t spread(trn__hlo_module *m, int32_t x, uint32_t axes,
     return trn__hlo_broadcast(m, x, to->rank, to->dims, map);
 }
 
+/* The sum of squares of f32 in f64, which can hold every one of them. */
+static int32_t norm_in_f64(trn__hlo_lowering *l, int32_t x)
+{
+    trn__hlo_module *m = &l->m;
+    const int32_t wide = trn__hlo_convert(m, TRN__HLO_F64, x);
+    const int32_t squares =
+        sum_over(l, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, wide, wide));
+    const int32_t root = trn__hlo_unary(m, TRN__HLO_OP_SQRT, squares);
+    return trn__hlo_convert(m, TRN__HLO_F32, root);
+}
+
 /* Scaled by the largest magnitude, so that no square overflows or vanishes. */
-int32_t trn__hlo_lower_norm(trn__hlo_lowering *l)
+static int32_t norm_scaled(trn__hlo_lowering *l, int32_t x)
 {
     trn__hlo_module *m = &l->m;
     const uint32_t axes = axes_of(l);
-    if (trn__hlo_in(l, 0) == TRN__HLO_EMPTY)
-        return trn__hlo_zeros(l);
-    const int32_t x = trn__hlo_up(l, 0);
     const trn__hlo_shape s = trn__hlo_shape_of(m, x);
     /* NaN is in the sum of the squares, whatever the scale is. */
     const int32_t most =
@@ -142,8 +150,18 @@ int32_t trn__hlo_lower_norm(trn__hlo_lowering *l)
     const int32_t squares =
         sum_over(l, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, y, y));
     const int32_t root = trn__hlo_unary(m, TRN__HLO_OP_SQRT, squares);
-    return trn__hlo_down(
-        l, shaped(l, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, root, scale)));
+    return trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, root, scale);
+}
+
+int32_t trn__hlo_lower_norm(trn__hlo_lowering *l)
+{
+    if (trn__hlo_in(l, 0) == TRN__HLO_EMPTY)
+        return trn__hlo_zeros(l);
+    const int32_t x = trn__hlo_up(l, 0);
+    const bool has_f64 = (l->profile->types >> TRN__HLO_F64) & 1u;
+    const bool narrow = trn__hlo_shape_of(&l->m, x).type == TRN__HLO_F32;
+    const int32_t y = has_f64 && narrow ? norm_in_f64(l, x) : norm_scaled(l, x);
+    return trn__hlo_down(l, shaped(l, y));
 }
 
 /* x less its first element along the axes: 0 everywhere if all are equal. */

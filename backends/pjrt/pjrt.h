@@ -96,7 +96,7 @@ struct trn_device {
     pjrt_device *device;
     pjrt_device *execute_on; /* NULL: where compiled programs run anyway */
     const trn__hlo_profile *profile;
-    trn__pjrt_encoded compile_options;
+    trn__pjrt_encoded compile_options[2]; /* [1]: for plain products */
     trn_buffer *buffers;
     trn_program *programs;
     trn__pjrt_flight flight[TRN__PJRT_FLIGHTS]; /* the older one first */
@@ -134,10 +134,11 @@ int32_t trn__pjrt_seconds(const char *text, const char *option, int standard,
                           int *out, trn__pjrt_fault *fault);
 
 /* pjrt_encode.c */
-/* platform: the plug-in's name for it; portable: the program is to run on a
- * device named later. */
+/* platform: the plug-in's name for it; form: bits of the two below. */
+#define TRN__PJRT_PORTABLE 1u /* the program runs on a device named later */
+#define TRN__PJRT_PLAIN 2u    /* no factor of a product is a broadcast */
 int32_t trn__pjrt_encode(const trn_host_services *host, const char *platform,
-                         const trn__pjrt_options *o, bool portable,
+                         const trn__pjrt_options *o, uint32_t form,
                          trn__pjrt_encoded *out, trn__pjrt_fault *fault);
 /* Takes the default out that the plug-in says, in these words, not to have;
  * gives its name, NULL: they are not about one. */

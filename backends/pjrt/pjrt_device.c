@@ -159,10 +159,11 @@ static int32_t open_client(trn_device *dev, const request *r)
         status = find_platform(dev, platform, sizeof platform);
     if (status == TRN_OK)
         status = find_device(dev, r, &n);
-    if (status == TRN_OK)
+    const uint32_t form = dev->execute_on != NULL ? TRN__PJRT_PORTABLE : 0;
+    for (uint32_t i = 0; i < 2 && status == TRN_OK; i++)
         status = trn__pjrt_encode(dev->host, platform, &r->compile,
-                                  dev->execute_on != NULL,
-                                  &dev->compile_options, &dev->fault);
+                                  form | (i == 1 ? TRN__PJRT_PLAIN : 0),
+                                  &dev->compile_options[i], &dev->fault);
     snprintf(dev->description, sizeof dev->description,
              "PJRT 0.%d, platform %s, device %zu of %zu",
              trn__pjrt_minor_of(plugin), platform, r->ordinal, n);
@@ -179,7 +180,8 @@ static void close_device(trn_device *dev)
     while (dev->buffers != NULL)
         trn__pjrt_free(dev, dev->buffers);
     trn__pjrt_client_close(dev->client);
-    host->dealloc(host->host, dev->compile_options.bytes);
+    for (int i = 0; i < 2; i++)
+        host->dealloc(host->host, dev->compile_options[i].bytes);
     host->dealloc(host->host, dev);
 }
 

@@ -93,13 +93,16 @@ static void put_option(writer *w, const trn__pjrt_option *o)
 /*
  * What the CPU's compiler does by default and must not here: a minimum that
  * loses NaN; intermediate results of more than their type's precision.  Of the
- * kernels of YNNPACK, products and reductions: they are much faster than XLA's
- * own, and with all of them some products of bf16 are left that nobody can run.
- * That a maximum over 4096 elements and more loses NaN there is known to
- * hlo_lower_sums.c.  Another version may not have an option, and then not what
- * it is against.
+ * kernels of YNNPACK, products and reductions, which are much faster than XLA's
+ * own: with all of them some products of bf16 are left that nobody can run, and
+ * its products are wrong where a factor is a broadcast, so they serve modules
+ * alone that have none of these.  That a maximum over 4096 elements and more
+ * loses NaN there is known to hlo_lower_sums.c.  Another version may not have
+ * an option, and then not what it is against.
  */
-#define YNN "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+#define YNN "LIBRARY_FUSION_TYPE_REDUCE"
+#define YNN_PLAIN "LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+#define YNN_NAME "xla_cpu_experimental_ynn_fusion_type"
 static const trn__pjrt_option cpu_defaults[] = {
     {
         .name = "xla_cpu_enable_fast_min_max",
@@ -112,33 +115,44 @@ static const trn__pjrt_option cpu_defaults[] = {
         .kind = PJRT_BOOL,
     },
     {
-        .name = "xla_cpu_experimental_ynn_fusion_type",
-        .n_name = sizeof "xla_cpu_experimental_ynn_fusion_type" - 1,
+        .name = YNN_NAME,
+        .n_name = sizeof YNN_NAME - 1,
         .kind = PJRT_STRING,
         .text = YNN,
         .n_text = sizeof YNN - 1,
     },
+    {
+        .name = YNN_NAME, /* in place of the one above */
+        .n_name = sizeof YNN_NAME - 1,
+        .kind = PJRT_STRING,
+        .text = YNN_PLAIN,
+        .n_text = sizeof YNN_PLAIN - 1,
+    },
 };
 
+enum { N_DEFAULTS = sizeof cpu_defaults / sizeof cpu_defaults[0] };
+
 static void put_defaults(writer *w, const char *platform,
-                         const trn__pjrt_options *o)
+                         const trn__pjrt_options *o, uint32_t form)
 {
+    const int without =
+        form & TRN__PJRT_PLAIN ? N_DEFAULTS - 2 : N_DEFAULTS - 1;
     if (strcmp(platform, "cpu") != 0)
         return;
-    for (size_t i = 0; i < sizeof cpu_defaults / sizeof cpu_defaults[0]; i++) {
-        if (trn__pjrt_find(o, cpu_defaults[i].name) == NULL)
+    for (int i = 0; i < N_DEFAULTS; i++) {
+        if (i != without && trn__pjrt_find(o, cpu_defaults[i].name) == NULL)
             put_option(w, &cpu_defaults[i]);
     }
 }
 
 static void put_all(writer *w, const char *platform, const trn__pjrt_options *o,
-                    bool portable, trn__pjrt_encoded *out)
+                    uint32_t form, trn__pjrt_encoded *out)
 {
     put(w, build_options, sizeof build_options);
-    if (portable)
+    if (form & TRN__PJRT_PORTABLE)
         put(w, portable_field, sizeof portable_field);
     out->ours = w->n;
-    put_defaults(w, platform, o);
+    put_defaults(w, platform, o, form);
     out->after = w->n;
     for (int32_t i = 0; i < o->n; i++)
         put_option(w, &o->list[i]);
@@ -155,7 +169,7 @@ static bool are_about(const char *words, const trn__pjrt_option *o)
 
 const char *trn__pjrt_drop_default(trn__pjrt_encoded *e, const char *words)
 {
-    for (size_t i = 0; i < sizeof cpu_defaults / sizeof cpu_defaults[0]; i++) {
+    for (int i = 0; i < N_DEFAULTS; i++) {
         const trn__pjrt_option *o = &cpu_defaults[i];
         char bytes[128] = {0};
         writer w = {.at = bytes};
@@ -228,16 +242,16 @@ bool trn__pjrt_encoding_is_good(const char *bytes, size_t n_bytes)
 }
 
 int32_t trn__pjrt_encode(const trn_host_services *host, const char *platform,
-                         const trn__pjrt_options *o, bool portable,
+                         const trn__pjrt_options *o, uint32_t form,
                          trn__pjrt_encoded *out, trn__pjrt_fault *fault)
 {
     writer w = {.n = 0};
-    put_all(&w, platform, o, portable, out);
+    put_all(&w, platform, o, form, out);
     w.at = host->alloc(host->host, w.n);
     if (w.at == NULL)
         return trn__pjrt_say(fault, TRN_ERR_NOMEM, "pjrt: no memory");
     w.n = 0;
-    put_all(&w, platform, o, portable, out);
+    put_all(&w, platform, o, form, out);
     if (!trn__pjrt_encoding_is_good(w.at, w.n)) {
         host->dealloc(host->host, w.at);
         return trn__pjrt_say(fault, TRN_ERR_INTERNAL,

@@ -55,8 +55,9 @@ static int32_t compile_once(trn_device *dev, trn_program *p)
     pjrt_compile_args args = PJRT_INIT(pjrt_compile_args, loaded);
     args.client = dev->client;
     args.source = &source;
-    args.options = dev->compile_options.bytes;
-    args.options_size = dev->compile_options.n;
+    const trn__pjrt_encoded *o = &dev->compile_options[p->hlo->plain_products];
+    args.options = o->bytes;
+    args.options_size = o->n;
     int32_t status = trn__pjrt_check(dev->api, dev->api->compile(&args),
                                      "compile", &dev->fault);
     p->loaded = status == TRN_OK ? args.loaded : NULL;
@@ -67,8 +68,12 @@ static int32_t compile_once(trn_device *dev, trn_program *p)
 static bool drop_default(trn_device *dev)
 {
     char line[160];
-    const char *name =
-        trn__pjrt_drop_default(&dev->compile_options, dev->fault.text);
+    const char *words = dev->fault.text, *name = NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *dropped =
+            trn__pjrt_drop_default(&dev->compile_options[i], words);
+        name = dropped != NULL ? dropped : name;
+    }
     if (name == NULL)
         return false;
     snprintf(line, sizeof line,

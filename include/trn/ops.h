@@ -135,6 +135,16 @@ TRN_API trn_tensor *trn_slice(trn_tensor *x, int axis, int64_t start,
  * neighbours along axis; none negative. */
 TRN_API trn_tensor *trn_pad(trn_tensor *x, int axis, int64_t before,
                             int64_t after, int64_t interior);
+/* y = the n tensors one after the other along axis.   n >= 1, one shape but
+ * along axis, where any may be empty; types are promoted, bools stay bool.
+ * n = 0: NULL, and no context to tell. */
+TRN_API trn_tensor *trn_concat(int n, trn_tensor *const *tensors, int axis);
+/* trn_concat along a new axis: y[.., i, ..] = tensors[i], of one shape.   axis
+ * counts in y: one of [-rank - 1, rank + 1) */
+TRN_API trn_tensor *trn_stack(int n, trn_tensor *const *tensors, int axis);
+/* y[.., i, ..] = x[.., n - 1 - i, ..] along axes: bit d for axis d, or
+ * TRN_ALL_AXES; 0 is a copy */
+TRN_API trn_tensor *trn_flip(trn_tensor *x, uint32_t axes);
 
 /* ---- reductions ----
  * axes: bit d for axis d, or TRN_ALL_AXES; keep_dims: reduced axes stay with
@@ -191,6 +201,14 @@ TRN_API trn_tensor *trn_gather(trn_tensor *x, int axis, trn_tensor *index);
  * the order of i.   x, index: one shape, x float; y: `size` along axis */
 TRN_API trn_tensor *trn_scatter_add(trn_tensor *x, int axis, trn_tensor *index,
                                     int64_t size);
+/* y[.., i, ..] = x[.., index[i], ..] along axis.   index: [n]; y: x's shape but
+ * n along axis.  The gradient adds duplicates in the order of the indices. */
+TRN_API trn_tensor *trn_index_select(trn_tensor *x, int axis,
+                                     trn_tensor *index);
+/* y[.., c] = 1 where index[..] = c, else 0   index: [..], y: [.., n_classes] of
+ * dtype, any but bool; n_classes >= 1.  No gradient. */
+TRN_API trn_tensor *trn_one_hot(trn_tensor *index, int64_t n_classes,
+                                trn_dtype dtype);
 
 /* ---- making ---- */
 
@@ -211,23 +229,37 @@ typedef struct trn_cross_entropy_options {
     uint32_t reduction; /* trn_reduction, default TRN_REDUCE_MEAN */
     bool has_ignore_index;
     int64_t ignore_index; /* targets of this value do not count; at most 2^53 in
-                             magnitude */
+                             magnitude; not with probability targets */
+    double label_smoothing; /* s, in [0, 1]; default 0 */
+    trn_tensor *weight; /* of the classes, [C] of the logits' type; NULL: all 1;
+                           borrowed for the call */
 } trn_cross_entropy_options;
 
-#define TRN_CROSS_ENTROPY_INIT                                                 \
-    {                                                                          \
-        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, false, 0 \
+#define TRN_CROSS_ENTROPY_INIT                                              \
+    {                                                                       \
+        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, 0, 0, \
+            0.0, NULL                                                       \
     }
 
 /*
- * y = mean over n of -log_softmax(logits)[n, target n]
+ * y = mean over n of l[n],
+ * l[n] = -sum over c of weight[c] q[n, c] log_softmax(logits)[n, c],
+ * q[n, c] = (1 - s) (c = target[n]) + s / C             s: label_smoothing
  * logits: [N, C] float, target: [N] i32 or i64; y: [], or [N] for
  * TRN_REDUCE_NONE
  *
- * The mean divides by the number of targets that count; if none counts, y is 0
- * with zero gradients.  options NULL: the defaults.
+ * Probability targets: a float target [N, C] of the logits' type stands for
+ * (c = target[n]); it need not add up to 1.
+ *
+ * The mean divides by the summed weight[target[n]] of the targets that count:
+ * their number without weights.  If none counts or that sum is 0, y is 0 with
+ * zero gradients.  With probability targets it divides by N (N = 0: y is 0).
+ * A class with the factor weight[c] q[n, c] = 0 adds 0, also if its logit is
+ * -inf.  Gradients for logits, weight and probability targets.  label_smoothing
+ * is a VALUE.  options NULL: the defaults.
  * Errors: TRN_ERR_INDEX for a target outside [0, C) that is not ignored, naming
  *         position and value, for every reduction.
+ * Source: PyTorch's cross_entropy, which gives NaN where y is 0 above.
  */
 TRN_API trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
                                       const trn_cross_entropy_options *options);

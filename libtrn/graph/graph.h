@@ -60,6 +60,8 @@ struct trn_graph {
     int32_t n_host; /* nodes placed on the host */
     uint64_t arena_bytes;
     uint64_t hash;
+    int64_t work; /* of the passes: what they have looked at, beside walks over
+                     the whole graph; it is to grow as the graph does */
 };
 
 /* ---- building; all raise when out of memory ---- */

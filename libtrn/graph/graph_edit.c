@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the passes do to a graph: insert a node, reorder and drop nodes; and
- * the questions they ask of values.
+ * What the passes do to a graph: reorder and drop nodes; and the questions they
+ * ask of values.
  */
-#include <string.h>
-
 #include "libtrn/graph/graph_pass.h"
 
 int32_t *trn__graph_numbers(trn_graph *g, int32_t n, int32_t fill)
@@ -32,36 +30,6 @@ void trn__graph_layout(trn_graph *g)
                 view ? g->values[n->in[0]].base : n->out[i];
         }
     }
-}
-
-int32_t trn__graph_insert(trn_graph *g, int32_t at, const trn__graph_node *node,
-                          int n_out, const trn_arg *out)
-{
-    int32_t first = trn__graph_add_node(g, node, n_out, out);
-    if (first < 0)
-        return -1;
-    int32_t last = g->n_nodes - 1;
-    trn__graph_node added = g->nodes[last];
-    memmove(&g->nodes[at + 1], &g->nodes[at],
-            (size_t)(last - at) * sizeof *g->nodes);
-    g->nodes[at] = added;
-    for (int32_t v = 0; v < first; v++) {
-        if (g->values[v].node >= at)
-            g->values[v].node++;
-    }
-    for (int i = 0; i < n_out; i++)
-        g->values[first + i].node = at;
-    return first;
-}
-
-int32_t trn__graph_insert_copy(trn_graph *g, int32_t at, int32_t v)
-{
-    trn__graph_node node;
-    memset(&node, 0, sizeof node);
-    node.op = TRN_OP_copy;
-    node.in[0] = v;
-    trn_arg out = g->values[v].arg; /* the array may move */
-    return trn__graph_insert(g, at, &node, 1, &out);
 }
 
 /* New numbers of the values that stay: inputs, then what nodes make. */

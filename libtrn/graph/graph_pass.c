@@ -12,6 +12,7 @@
 
 trn_status trn__graph_prepare(trn_graph *g)
 {
+    g->work = 0;
     g->hash = trn__graph_hash(g);
     trn__graph_layout(g);
     TRN_TRY(trn__graph_cse(g));

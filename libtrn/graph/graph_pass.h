@@ -26,8 +26,9 @@ trn_status trn__graph_plan(trn_graph *g);
 
 /* A part of trn__graph_state: moves UPDATE node p, which has not got its memory
  * yet, behind the readers of what it overwrites that do not need its results.
- * If it has moved, another node stands at p. */
-trn_status trn__graph_sink(trn_graph *g, int32_t p, bool *moved);
+ * If it has moved, another node stands where it stood. */
+struct trn__order; /* graph_order.h */
+trn_status trn__graph_sink(struct trn__order *o, int32_t p, bool *moved);
 
 /* The bases of all values, after a pass has rewired views. */
 void trn__graph_layout(trn_graph *g);
@@ -49,11 +50,6 @@ static inline bool trn__graph_is_view(const trn__graph_node *n)
 
 /* Memory for n int32, all `fill`; raises. */
 int32_t *trn__graph_numbers(trn_graph *g, int32_t n, int32_t fill);
-/* Puts `node` before node number `at`: its first output, or -1. */
-int32_t trn__graph_insert(trn_graph *g, int32_t at, const trn__graph_node *node,
-                          int n_out, const trn_arg *out);
-/* Puts a copy of value v before node number `at`: the copy, or -1. */
-int32_t trn__graph_insert_copy(trn_graph *g, int32_t at, int32_t v);
 /* Leaves the n nodes order[0], order[1], .. in this order, and the values that
  * they make; numbers both anew, inputs first. */
 trn_status trn__graph_reorder(trn_graph *g, const int32_t *order, int32_t n);

@@ -96,28 +96,51 @@ static void merge(trn_graph *g, int32_t *table, int32_t mask,
         g->outputs[i].value = same[g->outputs[i].value];
 }
 
-/* Literals of equal bits are one scalar: the first of them. */
-static void merge_literals(trn_graph *g)
+/* Literals of equal bits are one scalar: the first of them.  first[k]: that of
+ * literal k. */
+static void find_equal_literals(const trn_graph *g, int32_t *table,
+                                int32_t mask, int32_t *first)
 {
-    for (int32_t q = 0; q < g->n_nodes; q++) {
+    for (int32_t k = 0; k < g->n_literals; k++) {
+        const double *value = &g->literals[k].value;
+        uint64_t bits;
+        memcpy(&bits, value, sizeof bits);
+        int32_t at = (int32_t)(mix(1, bits) & (uint64_t)mask);
+        while (table[at] >= 0 &&
+               memcmp(&g->literals[table[at]].value, value, sizeof *value) != 0)
+            at = (at + 1) & mask;
+        if (table[at] < 0)
+            table[at] = k;
+        first[k] = table[at];
+    }
+}
+
+static trn_status merge_literals(trn_graph *g)
+{
+    int32_t size = 16;
+    while (size < 2 * g->n_literals)
+        size *= 2;
+    int32_t *table = trn__graph_numbers(g, size, -1);
+    int32_t *first = trn__graph_numbers(g, g->n_literals, -1);
+    if (table != NULL && first != NULL)
+        find_equal_literals(g, table, size - 1, first);
+    for (int32_t q = 0; table != NULL && first != NULL && q < g->n_nodes; q++) {
         trn__graph_node *n = &g->nodes[q];
         for (int i = 0; i < n->n_scalars; i++) {
             const trn__graph_literal *l =
                 trn__graph_literal_of(g, n->scalar[i]);
-            for (int32_t k = 0; l != NULL && k < g->n_literals; k++) {
-                if (memcmp(&g->literals[k].value, &l->value, sizeof l->value) !=
-                    0)
-                    continue;
-                n->scalar[i] = g->literals[k].scalar;
-                break;
-            }
+            if (l != NULL)
+                n->scalar[i] = g->literals[first[l - g->literals]].scalar;
         }
     }
+    trn__free(g->c, table);
+    trn__free(g->c, first);
+    return trn__pending(g->c);
 }
 
 trn_status trn__graph_cse(trn_graph *g)
 {
-    merge_literals(g);
+    TRN_TRY(merge_literals(g));
     int32_t size = 16;
     while (size < 2 * g->n_nodes)
         size *= 2;

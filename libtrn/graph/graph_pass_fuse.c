@@ -12,6 +12,7 @@
  * A group does not reach over more than a few nodes of other kinds: it would
  * move work far from where the step has it, and keep memory alive in between.
  */
+#include "libtrn/graph/graph_line.h"
 #include "libtrn/graph/graph_pass.h"
 
 #define MAX_BETWEEN 4
@@ -21,21 +22,24 @@ typedef struct fuser {
     trn_graph *g;
     int32_t *dep_at, *dep; /* node q runs after dep[dep_at[q] .. dep_at[q+1]) */
     int32_t *unit, *next;  /* of node q; the next member, -1 at the end */
-    int32_t *count, *low, *high; /* of a unit: members, first and last */
-    int32_t *between;            /* nodes of other kinds before node q */
-    int32_t *straddle; /* units with members at or before, and after, q */
+    int32_t *count, *high; /* of a unit: members, the last of them */
+    int32_t *between;      /* nodes of other kinds before node q */
     int32_t *seen, *stack;
+    /* How far `missing` has looked: member of a unit, dependences of a node. */
+    int32_t *member, *seen_deps;
     int32_t *reader; /* the last element-wise node that read value v */
     int32_t round;
+    trn__line line; /* the units, in an order in which they might run */
 } fuser;
 
 static void close_fuser(fuser *f)
 {
-    int32_t *arrays[] = {f->dep_at, f->dep,      f->unit,  f->next,
-                         f->count,  f->low,      f->high,  f->between,
-                         f->seen,   f->straddle, f->stack, f->reader};
+    int32_t *arrays[] = {f->dep_at, f->dep,    f->unit,    f->next,
+                         f->count,  f->high,   f->between, f->seen,
+                         f->stack,  f->reader, f->member,  f->seen_deps};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         trn__free(f->g->c, arrays[i]);
+    trn__free(f->g->c, f->line.at);
 }
 
 static bool fuses(const trn_graph *g, int32_t q)
@@ -54,17 +58,19 @@ static trn_status open_fuser(fuser *f, trn_graph *g)
     f->unit = trn__graph_numbers(g, n, 0);
     f->next = trn__graph_numbers(g, n, -1);
     f->count = trn__graph_numbers(g, n, 1);
-    f->low = trn__graph_numbers(g, n, 0);
     f->high = trn__graph_numbers(g, n, 0);
     f->between = trn__graph_numbers(g, n, 0);
-    f->straddle = trn__graph_numbers(g, n, 0);
+    f->member = trn__graph_numbers(g, n, 0);
+    f->seen_deps = trn__graph_numbers(g, n, 0);
     f->seen = trn__graph_numbers(g, n, 0);
     f->stack = trn__graph_numbers(g, n, 0);
     f->reader = trn__graph_numbers(g, g->n_values, -1);
     TRN_TRY(trn__pending(g->c));
+    TRN_TRY(trn__line_open(&f->line, g, n));
     int32_t between = 0;
     for (int32_t q = 0; q < n; q++) {
-        f->unit[q] = f->low[q] = f->high[q] = q;
+        f->unit[q] = f->high[q] = q;
+        f->member[q] = q;
         f->between[q] = between;
         between += !fuses(g, q) && !trn__graph_is_view(&g->nodes[q]) &&
                    g->nodes[q].op != TRN_OP_full;
@@ -163,57 +169,44 @@ static bool few_inputs(const fuser *f, int32_t a, int32_t b)
     return true;
 }
 
-/* Pushes the units that unit u runs after and that may lead back; false if a
- * or b is among them and u is neither. */
-static bool push_deps(fuser *f, int32_t u, int32_t a, int32_t b, int32_t cut,
-                      int32_t *n_stack)
+/* Adds the units that unit u runs after and that stand behind a in the line;
+ * false if a is among them, and u is not b. */
+static bool push_deps(fuser *f, int32_t u, int32_t a, int32_t b, int32_t *n)
 {
     for (int32_t m = u; m >= 0; m = f->next[m]) {
         for (int32_t k = f->dep_at[m]; k < f->dep_at[m + 1]; k++) {
             int32_t d = f->unit[f->dep[k]];
-            if (d == a || d == b) {
-                if (u != a && u != b)
-                    return false;
-                continue;
-            }
-            if (f->seen[d] == f->round || f->high[d] <= cut)
+            f->g->work++;
+            if (d == a && u != b)
+                return false;
+            if (d == u || f->seen[d] == f->round ||
+                !trn__line_behind(&f->line, d, a))
                 continue;
             f->seen[d] = f->round;
-            f->stack[(*n_stack)++] = d;
+            f->stack[(*n)++] = d;
         }
     }
     return true;
 }
 
-/* Would a and b in one unit run after something that runs after them?  At a
- * node that no unit straddles, all that comes before is done before. */
-static bool leads_back(fuser *f, int32_t a, int32_t b)
+/* Would a and b, which stands behind a, in one unit run after something that
+ * runs after them?  If not, the n units on the stack are those between them
+ * that b runs after, and a does not run before. */
+static bool leads_back(fuser *f, int32_t a, int32_t b, int32_t *n)
 {
-    int32_t n_stack = 0;
-    int32_t cut = (f->low[a] < f->low[b] ? f->low[a] : f->low[b]) - 1;
-    while (cut >= 0 && f->straddle[cut] > 0)
-        cut--;
+    *n = 0;
     f->round++;
-    push_deps(f, a, a, b, cut, &n_stack);
-    push_deps(f, b, a, b, cut, &n_stack);
-    while (n_stack > 0) {
-        if (!push_deps(f, f->stack[--n_stack], a, b, cut, &n_stack))
+    push_deps(f, b, a, b, n);
+    for (int32_t k = 0; k < *n; k++) {
+        if (!push_deps(f, f->stack[k], a, b, n))
             return true;
     }
     return false;
 }
 
-static void add_span(fuser *f, int32_t u, int32_t by)
-{
-    for (int32_t q = f->low[u]; q < f->high[u]; q++)
-        f->straddle[q] += by;
-}
-
 /* b's members go to a. */
 static void unite(fuser *f, int32_t a, int32_t b)
 {
-    add_span(f, a, -1);
-    add_span(f, b, -1);
     int32_t end = a;
     while (f->next[end] >= 0)
         end = f->next[end];
@@ -221,11 +214,21 @@ static void unite(fuser *f, int32_t a, int32_t b)
     for (int32_t m = b; m >= 0; m = f->next[m])
         f->unit[m] = a;
     f->count[a] += f->count[b];
-    if (f->low[b] < f->low[a])
-        f->low[a] = f->low[b];
     if (f->high[b] > f->high[a])
         f->high[a] = f->high[b];
-    add_span(f, a, 1);
+}
+
+/* The first of a and b in the line has the place of both: what b runs after, n
+ * units on the stack, goes before it. */
+static bool make_place(fuser *f, int32_t a, int32_t b, int32_t first, int32_t n)
+{
+    if (!trn__line_sort(&f->line, f->stack, n))
+        return false;
+    trn__line_move(&f->line, f->stack, n, f->line.at[first].before);
+    if (first == b)
+        trn__line_move(&f->line, &a, 1, b);
+    trn__line_remove(&f->line, b);
+    return true;
 }
 
 /* Node q's unit takes in that of an earlier node p, if that may be. */
@@ -233,12 +236,15 @@ static void try_join(fuser *f, int32_t q, int32_t p)
 {
     if (p < 0 || !fuses(f->g, p) || !same_shape(f->g, p, q))
         return;
-    int32_t a = f->unit[p], b = f->unit[q];
+    int32_t a = f->unit[p], b = f->unit[q], n = 0;
     if (a == b || f->count[a] + f->count[b] > TRN__GROUP_NODES ||
         f->between[q] - f->between[f->high[a]] > MAX_BETWEEN ||
-        !few_inputs(f, a, b) || leads_back(f, a, b))
+        !few_inputs(f, a, b))
         return;
-    unite(f, a, b);
+    int32_t first = trn__line_behind(&f->line, a, b) ? b : a;
+    if (!leads_back(f, first, first == a ? b : a, &n) &&
+        make_place(f, a, b, first, n))
+        unite(f, a, b);
 }
 
 static void find_groups(fuser *f)
@@ -259,12 +265,14 @@ static void find_groups(fuser *f)
 
 /* ---- the new order ---- */
 
-/* A unit that must run before u and has not, or -1 (seen: has run). */
-static int32_t missing(const fuser *f, int32_t u)
+/* A unit that must run before u and has not, or -1 (seen: has run).  What it
+ * has looked at before, and has run since, it does not look at again. */
+static int32_t missing(fuser *f, int32_t u)
 {
-    for (int32_t m = u; m >= 0; m = f->next[m]) {
-        for (int32_t k = f->dep_at[m]; k < f->dep_at[m + 1]; k++) {
-            int32_t d = f->unit[f->dep[k]];
+    for (int32_t m = f->member[u]; m >= 0; m = f->member[u] = f->next[m]) {
+        int32_t n = f->dep_at[m + 1] - f->dep_at[m];
+        for (; f->seen_deps[m] < n; f->seen_deps[m]++) {
+            int32_t d = f->unit[f->dep[f->dep_at[m] + f->seen_deps[m]]];
             if (d != u && f->seen[d] != f->round)
                 return d;
         }
@@ -345,6 +353,9 @@ trn_status trn__graph_fuse(trn_graph *g)
     }
     if (status == TRN_OK) {
         find_groups(&f);
+        status = trn__pending(g->c);
+    }
+    if (status == TRN_OK) {
         put_in_order(&f, order);
         status = trn__graph_reorder(g, order, g->n_nodes);
     }

@@ -7,7 +7,7 @@
  * overwrote) and a value that is an output already get a copy.  The copy stands
  * right behind the value's making, hence before any write of its memory.
  */
-#include "libtrn/graph/graph_pass.h"
+#include "libtrn/graph/graph_order.h"
 
 static bool needs_copy(const trn_graph *g, int32_t v)
 {
@@ -18,8 +18,9 @@ static bool needs_copy(const trn_graph *g, int32_t v)
     return trn__graph_is_view(maker) || trn__graph_is_update(maker);
 }
 
-/* An output with alias must fit the input's memory, the only one to do so. */
-static trn_status check_alias(trn_graph *g, int32_t i)
+/* An output with alias must fit the input's memory, the only one to do so;
+ * taken[i] is one more than the output that replaces input i. */
+static trn_status check_alias(trn_graph *g, int32_t i, int32_t *taken)
 {
     int32_t alias = g->outputs[i].alias;
     if (alias >= g->n_inputs)
@@ -34,30 +35,50 @@ static trn_status check_alias(trn_graph *g, int32_t i)
                          "%s, which it replaces",
                          (int)i, trn__describe(out).s, (int)alias,
                          trn__describe(in).s);
-    for (int32_t j = 0; j < i; j++) {
-        if (g->outputs[j].alias == alias)
-            return trn__fail(g->c, TRN_ERR_INTERNAL,
-                             "graph: outputs %d and %d both replace input %d",
-                             (int)j, (int)i, (int)alias);
-    }
+    if (taken[alias] > 0)
+        return trn__fail(g->c, TRN_ERR_INTERNAL,
+                         "graph: outputs %d and %d both replace input %d",
+                         (int)taken[alias] - 1, (int)i, (int)alias);
+    taken[alias] = i + 1;
     return TRN_OK;
+}
+
+/* Output i becomes a copy of what it is, right behind its making. */
+static trn_status copy_output(trn__order *o, int32_t i)
+{
+    trn_graph *g = o->g;
+    int32_t v = g->outputs[i].value, maker = g->values[v].node;
+    v = trn__order_insert_copy(
+        o, maker < 0 ? o->line.first : o->line.at[maker].next, v);
+    if (v < 0)
+        return TRN_ERR_NOMEM;
+    g->outputs[i].value = v;
+    return TRN_OK;
+}
+
+static trn_status settle(trn__order *o, int32_t *taken)
+{
+    trn_graph *g = o->g;
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        if (g->outputs[i].alias >= 0) {
+            TRN_TRY(check_alias(g, i, taken));
+            continue;
+        }
+        if (needs_copy(g, g->outputs[i].value))
+            TRN_TRY(copy_output(o, i));
+        g->values[g->outputs[i].value].output = i;
+    }
+    return trn__order_apply(o);
 }
 
 trn_status trn__graph_outputs(trn_graph *g)
 {
-    for (int32_t i = 0; i < g->n_outputs; i++) {
-        int32_t v = g->outputs[i].value;
-        if (g->outputs[i].alias >= 0) {
-            TRN_TRY(check_alias(g, i));
-            continue;
-        }
-        if (needs_copy(g, v)) {
-            v = trn__graph_insert_copy(g, g->values[v].node + 1, v);
-            if (v < 0)
-                return g->c->status;
-            g->outputs[i].value = v;
-        }
-        g->values[v].output = i;
-    }
-    return TRN_OK;
+    trn__order o;
+    int32_t *taken = trn__graph_numbers(g, g->n_inputs, 0);
+    trn_status status = trn__order_open(&o, g);
+    if (taken != NULL && status == TRN_OK)
+        status = settle(&o, taken);
+    trn__order_close(&o);
+    trn__free(g->c, taken);
+    return taken == NULL ? TRN_ERR_NOMEM : status;
 }

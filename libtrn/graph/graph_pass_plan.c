@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "libtrn/graph/graph_pass.h"
+#include "libtrn/graph/graph_places.h"
 
 #define ARENA_ALIGN 64
 
@@ -105,52 +106,57 @@ static int by_size(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Where s fits best among those placed, which stand by rising place. */
-static int64_t best_place(const slot *s, slot *const *placed, int32_t n)
+/* For each node how many nodes at or before it begin a slot's life. */
+static void count_times(const trn_graph *g, const slot *slots, int32_t n,
+                        int32_t *times)
 {
-    int64_t best = -1, best_gap = INT64_MAX, end = 0;
-    for (int32_t i = 0; i < n; i++) {
-        const slot *p = placed[i];
-        if (p->to < s->from || s->to < p->from)
-            continue;
-        int64_t gap = p->at - end;
-        if (gap >= s->bytes && gap < best_gap) {
-            best = end;
-            best_gap = gap;
-        }
-        if (p->at + p->bytes > end)
-            end = p->at + p->bytes;
-    }
-    return best >= 0 ? best : end;
+    for (int32_t i = 0; i < n; i++)
+        times[slots[i].from] = 1;
+    for (int32_t q = 1; q < g->n_nodes; q++)
+        times[q] += times[q - 1];
 }
 
-/* order: by size on entry, by place at the end. */
-static int64_t place_slots(slot **order, int32_t n, slot **placed)
+/* order: by size.  Only nodes that begin a life count as times: two slots that
+ * live side by side do so at one of them. */
+static trn_status place_slots(trn__places *p, slot *const *order, int32_t n,
+                              const int32_t *times)
 {
     int64_t peak = 0;
     for (int32_t k = 0; k < n; k++) {
         slot *s = order[k];
-        s->at = s->bytes == 0 ? 0 : best_place(s, placed, k);
+        if (s->bytes == 0)
+            continue;
+        int64_t at = trn__places_take(p, times[s->from] - 1, times[s->to] - 1,
+                                      s->bytes / ARENA_ALIGN);
+        if (at < 0)
+            return TRN_ERR_NOMEM;
+        s->at = at * ARENA_ALIGN;
         if (s->at + s->bytes > peak)
             peak = s->at + s->bytes;
-        int32_t at = k;
-        for (; at > 0 && placed[at - 1]->at > s->at; at--)
-            placed[at] = placed[at - 1];
-        placed[at] = s;
     }
-    return peak;
+    p->g->arena_bytes = (uint64_t)peak;
+    return TRN_OK;
 }
 
-static void plan(trn_graph *g, slot *slots, slot **order, slot **placed,
-                 int32_t *slot_of)
+static trn_status plan(trn_graph *g, slot *slots, slot **order, int32_t *times,
+                       int32_t *slot_of)
 {
+    trn__places places;
+    int64_t units = 0;
     int32_t n = find_slots(g, slots, slot_of);
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
         order[i] = &slots[i];
+        units += slots[i].bytes / ARENA_ALIGN;
+    }
     qsort(order, (size_t)n, sizeof(slot *), by_size);
-    g->arena_bytes = (uint64_t)place_slots(order, n, placed);
+    count_times(g, slots, n, times);
+    trn_status status = trn__places_open(&places, g, units);
+    if (status == TRN_OK)
+        status = place_slots(&places, order, n, times);
+    trn__places_close(&places);
     for (int32_t v = 0; v < g->n_values; v++)
         g->values[v].arena_at = slot_of[v] < 0 ? -1 : slots[slot_of[v]].at;
+    return status;
 }
 
 trn_status trn__graph_plan(trn_graph *g)
@@ -159,15 +165,15 @@ trn_status trn__graph_plan(trn_graph *g)
     trn__graph_uses(g);
     slot *slots = trn__alloc(g->c, n * sizeof *slots);
     slot **order = trn__alloc(g->c, n * sizeof(slot *));
-    slot **placed = trn__alloc(g->c, n * sizeof(slot *));
+    int32_t *times = trn__graph_numbers(g, g->n_nodes, 0);
     int32_t *slot_of = trn__graph_numbers(g, g->n_values, -1);
-    if (slots != NULL && order != NULL && placed != NULL && slot_of != NULL)
-        plan(g, slots, order, placed, slot_of);
+    if (slots != NULL && order != NULL && times != NULL && slot_of != NULL)
+        plan(g, slots, order, times, slot_of);
     else
         trn__fail_memory(g->c, "graph", n * sizeof *slots);
     trn__free(g->c, slots);
     trn__free(g->c, order);
-    trn__free(g->c, placed);
+    trn__free(g->c, times);
     trn__free(g->c, slot_of);
     return trn__pending(g->c);
 }

@@ -4,81 +4,75 @@
  * overwrites, where they do not need its results.  This saves the copy of the
  * old value that they would read otherwise.
  */
-#include <string.h>
+#include "libtrn/graph/graph_order.h"
 
-#include "libtrn/graph/graph_pass.h"
-
-/* Does node n read the old memory of a state that `update` overwrites? */
-static bool reads_old_state(const trn_graph *g, const trn__graph_node *n,
-                            const trn__graph_node *update)
+/* Of the nodes behind p that read the old memory of a state that p overwrites
+ * the last one, or -1; `free` leaves out those that this round has reached. */
+static int32_t last_reader(trn__order *o, int32_t p, bool free)
 {
+    const trn_graph *g = o->g;
+    const trn__graph_node *update = &g->nodes[p];
+    int32_t last = -1;
     for (int k = 0; k < update->n_out; k++) {
-        int32_t w = update->out[k];
+        int32_t w = update->out[k], q;
         if (g->values[w].state < 0)
             continue;
         int32_t old = update->in[trn__graph_written(update, w)];
-        for (int i = 0; i < n->n_in; i++) {
-            if (g->values[n->in[i]].base == g->values[old].base)
-                return true;
+        trn__order_walk walk = trn__order_readers(o, g->values[old].base);
+        while ((q = trn__order_next(o, &walk)) >= 0) {
+            if (trn__order_behind(o, q, last < 0 ? p : last) &&
+                !(free && o->at[q].round == o->round))
+                last = q;
         }
-    }
-    return false;
-}
-
-/* Marks who needs node p, directly or not; gives the last node that reads what
- * p overwrites and does not need it, or -1. */
-static int32_t last_free_reader(const trn_graph *g, int32_t p, int32_t *needs)
-{
-    int32_t last = -1;
-    needs[p] = 1;
-    for (int32_t q = p + 1; q < g->n_nodes; q++) {
-        const trn__graph_node *n = &g->nodes[q];
-        for (int i = 0; i < n->n_in; i++) {
-            int32_t maker = g->values[n->in[i]].node;
-            needs[q] |= maker >= p && needs[maker];
-        }
-        if (!needs[q] && reads_old_state(g, n, &g->nodes[p]))
-            last = q;
     }
     return last;
 }
 
-/* Nodes p .. last: first those that do not need p, then p and those that do. */
-static void divide(trn_graph *g, int32_t p, int32_t last, const int32_t *needs,
-                   trn__graph_node *later)
+/* Reaches the nodes up to `last` that need node p, directly or not, and p: how
+ * many.  They are chained from p on. */
+static int32_t reach(trn__order *o, int32_t p, int32_t last)
 {
-    int32_t at = p, n_later = 0;
-    for (int32_t q = p; q <= last; q++) {
-        if (needs[q])
-            later[n_later++] = g->nodes[q];
-        else
-            g->nodes[at++] = g->nodes[q];
+    const trn_graph *g = o->g;
+    int32_t n = 1, end = p;
+    o->round++;
+    o->at[p].round = o->round;
+    o->at[p].chain = -1;
+    for (int32_t m = p; m >= 0; m = o->at[m].chain) {
+        for (int k = 0; k < g->nodes[m].n_out; k++) {
+            int32_t read = o->reads[g->nodes[m].out[k]];
+            while (read >= 0) {
+                int32_t q = read / TRN__MAX_IN;
+                read = o->at[q].older[read % TRN__MAX_IN];
+                o->g->work++;
+                if (o->at[q].round == o->round || trn__order_behind(o, q, last))
+                    continue;
+                o->at[q].round = o->round;
+                o->at[q].chain = -1;
+                o->at[end].chain = q;
+                end = q;
+                n++;
+            }
+        }
     }
-    memcpy(&g->nodes[at], later, (size_t)n_later * sizeof *later);
-    for (int32_t q = p; q <= last; q++) {
-        for (int i = 0; i < g->nodes[q].n_out; i++)
-            g->values[g->nodes[q].out[i]].node = q;
-    }
+    return n;
 }
 
-trn_status trn__graph_sink(trn_graph *g, int32_t p, bool *moved)
+trn_status trn__graph_sink(trn__order *o, int32_t p, bool *moved)
 {
-    trn_context *c = g->c;
-    size_t bytes = (size_t)(g->n_nodes - p) * sizeof *g->nodes;
-    int32_t *needs = trn__graph_numbers(g, g->n_nodes, 0);
-    trn__graph_node *later = trn__alloc(c, bytes);
     *moved = false;
-    if (needs == NULL || later == NULL) {
-        trn__free(c, needs);
-        trn__free(c, later);
-        return trn__fail_memory(c, "graph", bytes);
-    }
-    int32_t last = last_free_reader(g, p, needs);
-    if (last >= 0) {
-        divide(g, p, last, needs, later);
-        *moved = true;
-    }
-    trn__free(c, needs);
-    trn__free(c, later);
+    int32_t last = last_reader(o, p, false);
+    if (last < 0)
+        return TRN_OK;
+    reach(o, p, last);
+    last = last_reader(o, p, true);
+    if (last < 0)
+        return TRN_OK;
+    int32_t n = reach(o, p, last);
+    int32_t *later = trn__order_sorted(o, p, n);
+    if (later == NULL)
+        return TRN_ERR_NOMEM;
+    trn__line_move(&o->line, later, n, last);
+    trn__free(o->g->c, later);
+    *moved = true;
     return TRN_OK;
 }

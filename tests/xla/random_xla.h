@@ -24,7 +24,7 @@
 
 #include "tests/xla/xla_pack.h"
 
-enum { XLA_PROGRAMS_AT_ONCE = 500 };
+enum { XLA_PROGRAMS_AT_ONCE = 250 };
 
 typedef struct xla_tally {
     int64_t programs;                  /* compared, exempt ones included */

@@ -74,7 +74,15 @@ const xla_bound xla_bounds[TRN_OP_LIMIT] = {
     [TRN_OP_log_softmax] = SUM(4, 0.5),
     [TRN_OP_cross_entropy] = SUM(4, 0.5),
     [TRN_OP_cross_entropy_grad] = SUM(4, 0.5),
+    [TRN_OP_cross_entropy_weighted] = SUM(6, 0.5),
+    [TRN_OP_soft_cross_entropy] = SUM(6, 0.5),
     [TRN_OP_assign] = MOVES,
+    [TRN_OP_concat] = MOVES,
+    [TRN_OP_flip] = MOVES,
+    [TRN_OP_index_select] = MOVES,
+    [TRN_OP_one_hot] = EXACT,
+    [TRN_OP_randint] = MOVES, /* the host's */
+    [TRN_OP_permutation] = MOVES,
     /* a b + c is one operation where the processor has it */
     [TRN_OP_sgd_update] = SUM(3, 0),
     [TRN_OP_sgd_momentum_update] = SUM(4, 0),
