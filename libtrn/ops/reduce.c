@@ -277,17 +277,35 @@ bool trn__infer_var(const trn__call *k, trn__desc *out)
     return infer_axes(k, at->axes, at->keep_dims, out);
 }
 
+/* The first element along the axes, as a number: no gradient goes there. */
+static trn_tensor *first_of(trn_tensor *x, uint32_t axes)
+{
+    trn_tensor *first = x;
+    if (x == NULL)
+        return NULL;
+    bool mode = trn__grad_mode(x->c, false);
+    for (int d = 0; d < (int)x->arg.rank; d++) {
+        if ((axes >> d) & 1u)
+            first = trn_slice(first, d, 0, 1, 1);
+    }
+    trn__grad_mode(x->c, mode);
+    return first;
+}
+
 void trn__grad_var(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    /* gx = g 2 (x - mean x) / (n - correction) */
+    /* gx = g 2 (x - mean x) / (n - correction), where a shift of x by its first
+     * element makes the difference 0 for equal elements on every device */
     const trn_var_attrs *at = k->attrs;
+    const trn_arg *arg = &k->in[0]->arg;
     trn_tensor *x = trn__up(k->in[0]);
-    int64_t n = reduced_count(&k->in[0]->arg, at->axes) - at->correction;
+    int64_t n = reduced_count(arg, at->axes) - at->correction;
     double factor = n > 0 ? 2.0 / (double)n : (double)NAN;
-    trn_tensor *d = trn_sub(x, trn_mean(x, at->axes, true));
-    g = spread_over(&k->in[0]->arg, at->axes,
-                    trn_mul_scalar(trn__up(g), factor));
-    gin[0] = trn__down(trn_mul(g, d), k->in[0]->arg.dtype);
+    trn_tensor *d = trn_sub(x, first_of(x, at->axes));
+    d = trn_sub(d, trn_mean(d, at->axes, true));
+    g = trn_mul_scalar(trn__up(g), factor);
+    trn_tensor *gx = trn_mul(spread_over(arg, at->axes, g), d);
+    gin[0] = trn__down(gx, arg->dtype);
 }
 
 trn_tensor *trn_var(trn_tensor *x, uint32_t axes, bool keep_dims,
