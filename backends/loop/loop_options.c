@@ -186,21 +186,10 @@ static bool option(trn__loop_options *o, const char *text, const char *end)
     return false;
 }
 
-/* Composites that have no reference kernel: the host hands over their parts.
- * By name, since an older header does not have them. */
-static void lack_what_has_no_kernel(trn__loop_options *o)
-{
-    static const char *const names[] = {"cross_entropy_weighted",
-                                        "soft_cross_entropy"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        lack(o, names[i], names[i] + strlen(names[i]));
-}
-
 int32_t trn__loop_parse(const trn_host_services *host, const char *text,
                         trn__loop_options *out)
 {
     *out = (trn__loop_options){.queue = 2};
-    lack_what_has_no_kernel(out);
     while (*text != '\0') {
         const char *end = text + strcspn(text, ",");
         if (!option(out, text, end)) {
