@@ -38,6 +38,7 @@ enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
 static const int64_t xs[] = {6, 10}, fives[] = {5}, tall[] = {10, 6};
 static const trn_reduce_attrs reduce_last = {.axes = 2};
+static const trn_var_attrs var_last = {.axes = 2, .correction = 1};
 static const trn_axis_attrs last_axis = {.axis = 1};
 static const trn_dtype_attrs to_f64 = {.dtype = TRN_F64};
 static const trn_pad_attrs wider = {
@@ -169,6 +170,10 @@ static void special_case(row_case *c)
         c->in[1] = ones_of(TRN_F32, 2, tall, SWAPPED, 2);
         c->out = like(TRN_F32, 2, square);
         ATTRS(plain_matmul);
+        break;
+    case TRN_OP_var:
+        c->out = like(TRN_F32, 1, xs);
+        ATTRS(var_last);
         break;
     case TRN_OP_full:
         c->n_values = 1;
