@@ -111,6 +111,17 @@ static void random_attrs(const case_args *a, void *attrs)
     }
 }
 
+static void loss_attrs(const op_case *tc, trn_loss_attrs *at)
+{
+    at->reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+}
+
+static void reduce_attrs(const op_case *tc, int rank, trn_reduce_attrs *at)
+{
+    at->axes = attr_axes(tc, rank);
+    at->keep_dims = (int32_t)attr_int(tc, "keep", 0);
+}
+
 /* VALUE attributes of the optimizers' rows, in the row's order. */
 static int optimizer_values(const op_case *tc, double *value)
 {
@@ -178,13 +189,10 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
         break;
     case TRN_OP_min:
     case TRN_OP_logsumexp:
-        ((trn_reduce_attrs *)attrs)->axes = attr_axes(tc, a->in[0].rank);
-        ((trn_reduce_attrs *)attrs)->keep_dims =
-            (int32_t)attr_int(tc, "keep", 0);
+        reduce_attrs(tc, a->in[0].rank, attrs);
         break;
     case TRN_OP_mse_loss:
-        ((trn_loss_attrs *)attrs)->reduction =
-            (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+        loss_attrs(tc, attrs);
         break;
     default:
         break;
@@ -347,9 +355,14 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
 {
     const op_case *tc = a->tc;
     int64_t shape[TRN_MAX_RANK];
-    int rank;
+    const int rank = attr_list(tc, "shape", shape);
     trn__call k;
     uint64_t attrs[TRN__MAX_ATTRS / 8];
+    const trn__op_class cls = trn__ops[tc->op].cls;
+    if (cls == TRN__CLASS_REDUCE)
+        return apply_reduce(a, in[0]);
+    if (cls == TRN__CLASS_VIEW || tc->op == TRN_OP_pad)
+        return apply_shape(a, in[0]);
     switch (tc->op) {
     case TRN_OP_where:
         return trn_where(in[0], in[1], in[2]);
@@ -359,19 +372,7 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
         return trn_mul_scalar(in[0], attr_real(tc, "value", 1.5));
     case TRN_OP_cast:
         return trn_cast(in[0], attr_dtype(tc, "to", TRN_F32));
-    case TRN_OP_reshape:
-    case TRN_OP_permute:
-    case TRN_OP_expand:
-    case TRN_OP_slice:
-    case TRN_OP_pad:
-        return apply_shape(a, in[0]);
-    case TRN_OP_sum:
-    case TRN_OP_mean:
-    case TRN_OP_norm:
-    case TRN_OP_max:
-    case TRN_OP_min:
     case TRN_OP_var:
-    case TRN_OP_logsumexp:
         return apply_reduce(a, in[0]);
     case TRN_OP_mse_loss:
         return trn_mse_loss(
@@ -392,7 +393,6 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_flip:
         return apply_index(a, in);
     case TRN_OP_full:
-        rank = attr_list(tc, "shape", shape);
         return trn_full(c, a->dtype, rank, shape, attr_real(tc, "value", 1.0));
     case TRN_OP_softmax:
         return trn_softmax(in[0], (int)attr_int(tc, "axis", 0));

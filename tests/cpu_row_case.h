@@ -175,6 +175,10 @@ static void special_case(row_case *c)
         c->out = like(TRN_F32, 2, square);
         ATTRS(plain_matmul);
         break;
+    case TRN_OP_var:
+        c->out = like(TRN_F32, 1, xs);
+        ATTRS(var_last);
+        break;
     case TRN_OP_full:
         c->n_values = 1;
         ATTRS(filled);

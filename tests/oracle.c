@@ -120,6 +120,26 @@ long double oracle_minimum(long double a, long double b)
     return -oracle_maximum(-a, -b);
 }
 
+static bool run_softmax(const case_args *a, oracle_result *r)
+{
+    switch (a->tc->op) {
+    case TRN_OP_softmax:
+    case TRN_OP_log_softmax:
+        oracle_softmax(a, r);
+        return true;
+    case TRN_OP_cross_entropy:
+    case TRN_OP_cross_entropy_grad:
+        oracle_cross_entropy(a, r);
+        return true;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        oracle_general_cross_entropy(a, r);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void run_part(const case_args *a, oracle_result *r)
 {
     switch (a->tc->op) {
@@ -166,25 +186,13 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_permutation:
         oracle_random_integers(a, r);
         return;
-    case TRN_OP_softmax:
-    case TRN_OP_log_softmax:
-        oracle_softmax(a, r);
-        return;
-    case TRN_OP_cross_entropy:
-    case TRN_OP_cross_entropy_grad:
-        oracle_cross_entropy(a, r);
-        return;
-    case TRN_OP_cross_entropy_weighted:
-    case TRN_OP_soft_cross_entropy:
-        oracle_general_cross_entropy(a, r);
-        return;
     case TRN_OP_sgd_update:
     case TRN_OP_sgd_momentum_update:
     case TRN_OP_adamw_update:
         oracle_update(a, r);
         return;
     default:
-        if (!oracle_statistics(a, r))
+        if (!run_softmax(a, r) && !oracle_statistics(a, r))
             oracle_elementwise(a, r);
         return;
     }

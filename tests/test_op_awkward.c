@@ -196,6 +196,51 @@ static void activations_at_the_ends_of_the_range(void **state)
     harness_equal(trn_gelu_tanh(low), 2, NOT, NOT);
 }
 
+static long double exact(int k, long double x, long double *exponent)
+{
+    long double root = sqrtl(2 / 3.14159265358979323846L);
+    long double u = k < 2 ? x / 2 : root * (x + 0.044715L * x * x * x);
+    long double s = 1 / (1 + expl(-2 * u));
+    *exponent = 2 * u;
+    return k == 0 ? s : x * s;
+}
+
+/* The bounds of trn/ops.h, but next to where e^z becomes 0. */
+static void activations_are_within_their_ulps(void **state)
+{
+    static const double ulps[2][3] = {{5, 6, 4}, {3, 4, 4}};
+    static double x[20000], y[20000];
+    static trn_tensor *(*const rows[])(trn_tensor *) = {trn_sigmoid, trn_silu,
+                                                        trn_gelu_tanh};
+    trn_context *c = *state;
+    const int64_t n = (int64_t)(sizeof x / sizeof x[0]);
+    uint64_t seed = 11;
+    for (int k = 0; k < 6; k++) {
+        trn_dtype dtype = k < 3 ? TRN_F64 : TRN_F32;
+        double end = dtype == TRN_F64 ? 708.0 : 87.0;
+        for (int64_t i = 0; i < n; i++) {
+            double size = exp(harness_uniform(&seed, -20.0, 6.5));
+            x[i] = (double)dtype_round(dtype, i % 2 ? size : -size);
+        }
+        trn_tensor *t = trn_cast(harness_f64(c, 1, &n, x), dtype);
+        t = trn_cast(rows[k % 3](t), TRN_F64);
+        harness_ok(c);
+        assert_int_equal(trn_tensor_read(t, y, sizeof y), TRN_OK);
+        for (int64_t i = 0; i < n; i++) {
+            long double z, want = exact(k % 3, (long double)x[i], &z);
+            double bound = ulps[k / 3][k % 3];
+            if (k % 3 == 2 && z < 0)
+                bound -= 4 * (double)z;
+            long double off = fabsl((long double)y[i] - want);
+            CHECK(z < -(long double)end ||
+                      off <= bound * dtype_ulp(dtype, want),
+                  "row %d of %s at %a: %a, %.3Lg ulp\n", k % 3,
+                  trn_dtype_name(dtype), x[i], y[i],
+                  off / dtype_ulp(dtype, want));
+        }
+    }
+}
+
 static void mse_loss_of_nothing_and_of_other_shapes(void **state)
 {
     trn_context *c = *state;
@@ -230,6 +275,7 @@ int main(void)
         TRN_TEST(variance_of_too_few_is_nan),
         TRN_TEST(logsumexp_goes_by_limits),
         TRN_TEST(activations_at_the_ends_of_the_range),
+        TRN_TEST(activations_are_within_their_ulps),
         TRN_TEST(mse_loss_of_nothing_and_of_other_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
