@@ -166,10 +166,6 @@ static void special_case(row_case *c)
         c->out = like(TRN_I32, 1, xs);
         ATTRS(last_axis);
         break;
-    case TRN_OP_var:
-        c->out = like(TRN_F32, 1, xs);
-        ATTRS(var_last);
-        break;
     case TRN_OP_matmul:
         c->in[1] = ones_of(TRN_F32, 2, tall, SWAPPED, 2);
         c->out = like(TRN_F32, 2, square);
