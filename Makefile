@@ -34,7 +34,7 @@ SONAME := libtrn.so.$(MAJOR)
 
 # Targets that install or read and must not look for a compiler first.  Those
 # that build go on in a second make, which finds what was installed.
-SETUP := demo test test-xla check deps deps-demo deps-test deps-xla deps-check
+SETUP := demo test test-xla test-math check deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
          docs-complete cases-complete self-test valgrind tsan
 GOALS := $(or $(MAKECMDGOALS),all)
@@ -184,7 +184,7 @@ $(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	$(if $(SAN)$(filter no,$(LINKS)),,$(if $(filter %/random-long %/bench-trn,$@),\
 	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
-include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk
+include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk scripts/math.mk
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
   $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC) $(XLA_SRC)))
 

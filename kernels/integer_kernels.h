@@ -19,13 +19,14 @@ typedef int64_t trn__integer_div_fn(int64_t n, const void *a, const void *b,
 
 /* One type's kernels.  The pointers are to elements of that type. */
 typedef struct trn__integer_kernels {
-    trn__integer_unary_fn *neg, *relu;
+    trn__integer_unary_fn *neg, *relu, *abs, *sign;
 
     /* Arithmetic wraps around, of signed types too. */
-    trn__integer_binary_fn *add, *sub, *mul, *maximum;
+    trn__integer_binary_fn *add, *sub, *mul, *maximum, *minimum;
 
     /* y: bool, one byte each */
-    trn__integer_binary_fn *greater, *equal;
+    trn__integer_binary_fn *greater, *equal, *less, *less_equal, *greater_equal,
+        *not_equal;
 
     /*
      * Division truncates towards 0; smallest / -1 = smallest.  Returns -1, or

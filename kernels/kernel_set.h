@@ -101,15 +101,19 @@ typedef struct trn__kernel_set {
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     TRN__FIELDS_##cls(nm)
 #include "trn/ops.def"
+#define TRN_ROWLESS(nm, cls) TRN__FIELDS_##cls(nm)
+#include "kernels/rowless.def"
 
     /* reductions */
     trn__block_f32_fn *block_sum_f32, *block_sum_sq_f32;
     trn__block_f64_fn *block_sum_f64, *block_sum_sq_f64;
     trn__block_cols_f32_fn *block_cols_sum_f32, *block_cols_sum_sq_f32;
     trn__block_cols_f64_fn *block_cols_sum_f64, *block_cols_sum_sq_f64;
-    /* IEEE 754-2019 maximum of n >= 1 elements */
+    /* IEEE 754-2019 maximum and minimum of n >= 1 elements */
     float (*max_f32)(int64_t n, const float *x);
     double (*max_f64)(int64_t n, const double *x);
+    float (*min_f32)(int64_t n, const float *x);
+    double (*min_f64)(int64_t n, const double *x);
 
     /* matrix products: tile sizes and tiles */
     int mr_f32, nr_f32, mr_f64, nr_f64;

@@ -22,6 +22,19 @@
  *                     t  = 6.283185307179586 u2
  *                     r cos t, r sin t
  *                 f32 is this value rounded once.
+ *
+ * Integers below n without bias, by rejection.  Two words are a 64-bit number
+ * x = wa + (wb << 32), b = a + 1.  It is taken if it lies below the largest
+ * multiple of n that is below 2^64, as x mod n; else the next one is looked at.
+ *
+ * randint         element i, attempts t = 0, 1, ..: words a = 2 (i mod 2) and b
+ *                 of block i / 2 + t 2^48; low + (x mod (high - low)).  Attempt
+ *                 65535 is taken in any case, which has a probability below
+ *                 2^-65535; no memory holds the 2^49 elements whose blocks
+ *                 would meet.
+ * permutation     Fisher-Yates on 0 .. n - 1: for i = n - 1 down to 1 exchange
+ *                 elements i and j, j below i + 1, from w0 and w1 of blocks
+ *                 0, 1, 2, .., one for each attempt.
  */
 #ifndef TRN_KERNELS_PHILOX_H
 #define TRN_KERNELS_PHILOX_H
@@ -85,6 +98,48 @@ static inline uint64_t trn__philox_key(uint64_t seed, uint64_t stream)
 static inline uint64_t trn__philox_53(uint32_t a, uint32_t b)
 {
     return ((uint64_t)a << 21) + (b >> 11);
+}
+
+/* ---- integers ---- */
+
+/* 64 bits of two words */
+static inline uint64_t trn__philox_64(uint32_t a, uint32_t b)
+{
+    return (uint64_t)b << 32 | a;
+}
+
+/* The largest multiple of n below 2^64. */
+static inline uint64_t trn__philox_limit(uint64_t n)
+{
+    return UINT64_MAX - UINT64_MAX % n;
+}
+
+/* Element i of a draw of integers below n; limit is trn__philox_limit(n). */
+static inline uint64_t trn__philox_element(uint64_t key, uint64_t draw,
+                                           uint64_t i, uint64_t n,
+                                           uint64_t limit)
+{
+    const uint64_t a = 2 * (i % 2);
+    for (uint64_t t = 0;; t++) {
+        const trn__philox_block b =
+            trn__philox_of(key, draw, i / 2 + (t << 48));
+        const uint64_t x = trn__philox_64(b.w[a], b.w[a + 1]);
+        if (x < limit || t == 65535)
+            return x % n;
+    }
+}
+
+/* The next integer below n of a permutation; *block is the next block. */
+static inline uint64_t trn__philox_below(uint64_t key, uint64_t draw,
+                                         uint64_t n, uint64_t *block)
+{
+    const uint64_t limit = trn__philox_limit(n);
+    for (;;) {
+        const trn__philox_block b = trn__philox_of(key, draw, (*block)++);
+        const uint64_t x = trn__philox_64(b.w[0], b.w[1]);
+        if (x < limit)
+            return x % n;
+    }
 }
 
 #endif

@@ -8,6 +8,7 @@
 #define TRN_KERNELS_VEC_AVX2_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,6 +23,8 @@ typedef __m256i vl;
 #define VF_IN_F64(op, a, b)                         \
     vf_narrow(op(vd_widen_low(a), vd_widen_low(b)), \
               op(vd_widen_high(a), vd_widen_high(b)))
+#define VF_IN_F64_UNARY(op, a) \
+    vf_narrow(op(vd_widen_low(a)), op(vd_widen_high(a)))
 
 /* ---- f32 ---- */
 static inline vf vf_set(float x)
@@ -221,6 +224,14 @@ static inline vl vl_shl(vl a, int n)
 static inline vl vl_shr(vl a, int n)
 {
     return _mm256_srli_epi64(a, n);
+}
+static inline bool vl_any(vl m)
+{
+    return !_mm256_testz_si256(m, m);
+}
+static inline vd vd_lookup(const double *table, vl index)
+{
+    return _mm256_i64gather_pd(table, index, 8);
 }
 
 /* ---- between them ---- */

@@ -12,6 +12,7 @@
 #ifndef TRN_KERNELS_VEC_GENERIC_H
 #define TRN_KERNELS_VEC_GENERIC_H
 
+#include <stdbool.h>
 #include "kernels/fma.h"
 
 typedef float vf;
@@ -24,6 +25,7 @@ typedef uint64_t vl;
 
 /* op over f64 lanes, applied to f32 lanes and rounded once. */
 #define VF_IN_F64(op, a, b) ((vf)op((vd)(a), (vd)(b)))
+#define VF_IN_F64_UNARY(op, a) ((vf)op((vd)(a)))
 
 /* ---- f32 ---- */
 static inline vf vf_set(float x)
@@ -217,6 +219,16 @@ static inline vl vl_shl(vl a, int n)
 static inline vl vl_shr(vl a, int n)
 {
     return a >> n;
+}
+/* Is a lane of the mask set?  For skipping what no lane needs, only. */
+static inline bool vl_any(vl m)
+{
+    return m != 0;
+}
+/* table[index], lane by lane. */
+static inline vd vd_lookup(const double *table, vl index)
+{
+    return table[index];
 }
 
 #endif

@@ -107,10 +107,27 @@ static inline vd pow_f64(vd x, vd y)
     return pow_special(x, y, exp_scale_f64(exp_poly_f64(r), bits));
 }
 
+/* 2^t for |t| <= 200, as 2^r 2^n, 2^r = 1 + r Q(r), fit error 2^-34.  No FMA.
+ */
+static inline vd exp2_in_f64(vd t)
+{
+    vd one = vd_set(1.0), big = vd_set(0x1.8p52);
+    vd n = t + big;
+    vd r = t - (n - big);
+    vd q = vd_set(0x1.00f25306c2f6bp-16);
+    q = q * r + vd_set(0x1.445fc8c9226b6p-13);
+    q = q * r + vd_set(0x1.5d8721d03607bp-10);
+    q = q * r + vd_set(0x1.3b29ef67736a8p-7);
+    q = q * r + vd_set(0x1.c6b08df611599p-5);
+    q = q * r + vd_set(0x1.ebfbe07c4aa97p-3);
+    q = q * r + vd_set(0x1.62e42fef7a9acp-1);
+    vl bits = vl_add(vl_sub(vd_bits(n), vd_bits(big)), vl_set(1023));
+    return (q * r + one) * vd_from_bits(vl_shl(bits, 52));
+}
+
 /*
  * x^y of f32 values held in f64, with an error far below an f32 ulp:
- * 2^(y log2 x), ln m = 2s + s z P(z) as in log_f64 (fit error 2^-43), 2^r =
- * 1 + r Q(r) for |r| <= 1/2 (2^-34).  No FMA.
+ * 2^(y log2 x), ln m = 2s + s z P(z) as in log_f64 (fit error 2^-43).  No FMA.
  */
 static inline vd pow_f32_in_f64(vd x, vd y)
 {
@@ -128,21 +145,10 @@ static inline vd pow_f32_in_f64(vd x, vd y)
     vd l = k + p * vd_set(0x1.71547652b82fep+0);
     l = vd_select(vd_lt(a, inf), l, inf);
     l = vd_select(vd_eq(a, zero), zero - inf, l);
-    vd t = y * l, limit = vd_set(200.0), big = vd_set(0x1.8p52);
+    vd t = y * l, limit = vd_set(200.0);
     t = vd_select(vd_lt(limit, t), limit, t);
     t = vd_select(vd_lt(t, zero - limit), zero - limit, t);
-    vd n = t + big;
-    vd r = t - (n - big);
-    vd q = vd_set(0x1.00f25306c2f6bp-16);
-    q = q * r + vd_set(0x1.445fc8c9226b6p-13);
-    q = q * r + vd_set(0x1.5d8721d03607bp-10);
-    q = q * r + vd_set(0x1.3b29ef67736a8p-7);
-    q = q * r + vd_set(0x1.c6b08df611599p-5);
-    q = q * r + vd_set(0x1.ebfbe07c4aa97p-3);
-    q = q * r + vd_set(0x1.62e42fef7a9acp-1);
-    vl bits = vl_add(vl_sub(vd_bits(n), vd_bits(big)), vl_set(1023));
-    q = (q * r + one) * vd_from_bits(vl_shl(bits, 52));
-    return pow_special(x, y, q);
+    return pow_special(x, y, exp2_in_f64(t));
 }
 
 static inline vf pow_f32(vf x, vf y)

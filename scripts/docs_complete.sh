@@ -4,8 +4,10 @@
 # Checks that every row of include/trn/ops.def is documented: a comment that
 # ends directly above the declaration of trn_<op>.  Rows without a function of
 # their own are used by gradients and optimizers; a page of docs/ names them.
+# The bounds of tests/math/math_bounds.def are those of docs/numerics.md.
 set -u
-internal=' embedding_grad cross_entropy_grad flush_subnormal sgd_update
+internal=' embedding_grad cross_entropy_grad cross_entropy_weighted
+soft_cross_entropy flush_subnormal sgd_update
 sgd_momentum_update adamw_update '
 
 rows=$(sed -n 's/^TRN_OP([0-9]*, *\([a-z0-9_]*\).*/\1/p' include/trn/ops.def)
@@ -44,4 +46,15 @@ for op in $rows; do
         ;;
     esac
 done
+
+bounds=tests/math/math_bounds.def
+[ -f "$bounds" ] || exit $bad
+sed -n 's/^MATH(\([a-z0-9]*\), [12], [a-z]*, \([0-9.]*\), \([0-9.]*\))$/\1 \2 \3/p' \
+    "$bounds" >"${TMPDIR:-/tmp}/bounds.$$"
+while read -r name f32 f64; do
+    grep -q "^| $name | $f32 | [^|]* | $f64 | " docs/numerics.md && continue
+    echo "docs/numerics.md: bounds of $name are not those of $bounds"
+    bad=1
+done <"${TMPDIR:-/tmp}/bounds.$$"
+rm -f "${TMPDIR:-/tmp}/bounds.$$"
 exit $bad

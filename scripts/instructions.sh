@@ -24,7 +24,7 @@ while read -r object; do
         bad = 1
     }
     $1 !~ /:$/ { next }
-    $2 ~ /^v?(rcp|rsqrt)(p|s)s/ { complain("approximation by the vendor") }
+    $2 ~ /^v?(rcp|rsqrt)(p|s)[sh]/ { complain("approximation by the vendor") }
     $2 ~ /^v(rcp|rsqrt)(14|28)/ { complain("approximation by the vendor") }
     $2 ~ /^vdpbf16ps/ { complain("order of additions by the vendor") }
     $2 ~ /^(bfdot|bfmmla|frecpe|frsqrte)/ { complain("bits by the vendor") }

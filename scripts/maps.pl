@@ -45,6 +45,8 @@ my %about = (
     'tests' => 'cmocka programs (`test_*.c`) and scripts (`*_test.sh`), found by '
         . 'wildcard. `make test T=name` runs `test_name.c` or `name_test.sh`. '
         . 'How ops are tested: [add an op](../docs/add-an-op.md).',
+    'tests/math' => 'the functions of the kernels and what judges them; `make '
+        . 'test-math`. See [numerics](../docs/numerics.md).',
     'tests/plugins' => 'devices that the tests load: an old, a smaller and a '
         . 'larger table, and broken ones',
     'bench' => 'The benchmark suite.',

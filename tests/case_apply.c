@@ -11,6 +11,7 @@ bool case_takes(uint32_t op, trn_dtype dtype)
         return true;
     switch (op) {
     case TRN_OP_equal:
+    case TRN_OP_not_equal:
     case TRN_OP_where:
     case TRN_OP_cast:
     case TRN_OP_copy:
@@ -23,6 +24,11 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_gather:
     case TRN_OP_full:
     case TRN_OP_assign:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
+    case TRN_OP_index_select:
+    case TRN_OP_randint: /* its type is an attribute */
+    case TRN_OP_permutation:
         return true;
     case TRN_OP_neg:
     case TRN_OP_relu:
@@ -36,6 +42,14 @@ bool case_takes(uint32_t op, trn_dtype dtype)
     case TRN_OP_max:
     case TRN_OP_argmax:
     case TRN_OP_matmul:
+    case TRN_OP_one_hot:
+    case TRN_OP_abs:
+    case TRN_OP_sign:
+    case TRN_OP_minimum:
+    case TRN_OP_less:
+    case TRN_OP_less_equal:
+    case TRN_OP_greater_equal:
+    case TRN_OP_min:
         return dtype != TRN_BOOL;
     default:
         return false;
@@ -53,6 +67,59 @@ static void cross_entropy_attrs(const op_case *tc, trn_cross_entropy_attrs *at)
     at->reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
     at->has_ignore_index = attr_has(tc, "ignore");
     at->ignore_index = attr_int(tc, "ignore", 0);
+}
+
+static void loss_call(const op_case *tc, const case_args *a, void *attrs,
+                      trn__call *k)
+{
+    trn_cross_entropy_weighted_attrs *at = attrs;
+    int reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+    double smoothing = attr_real(tc, "smoothing", 0.0);
+    int64_t n_classes = a->in[0].dim[1];
+    if (tc->op == TRN_OP_soft_cross_entropy) {
+        ((trn_soft_cross_entropy_attrs *)attrs)->reduction = reduction;
+    } else {
+        at->reduction = reduction;
+        at->has_ignore_index = attr_has(tc, "ignore");
+        at->ignore_index = attr_int(tc, "ignore", 0);
+    }
+    k->values[0] = 1.0 - smoothing;
+    k->values[1] = n_classes == 0 ? 0.0 : smoothing / (double)n_classes;
+}
+
+static void random_attrs(const case_args *a, void *attrs)
+{
+    const op_case *tc = a->tc;
+    trn_random_attrs *real = attrs;
+    trn_randint_attrs *integer = attrs;
+    trn_permutation_attrs *order = attrs;
+    switch (tc->op) {
+    case TRN_OP_randint:
+        copy_dims(tc, "shape", &integer->shape);
+        integer->low = attr_int(tc, "low", 0);
+        integer->high = attr_int(tc, "high", 10);
+        integer->dtype = (int32_t)attr_dtype(tc, "to", TRN_I32);
+        break;
+    case TRN_OP_permutation:
+        order->n = attr_int(tc, "n", 0);
+        order->dtype = (int32_t)attr_dtype(tc, "to", TRN_I32);
+        break;
+    default:
+        copy_dims(tc, "shape", &real->shape);
+        real->dtype = (int32_t)a->dtype;
+        break;
+    }
+}
+
+static void loss_attrs(const op_case *tc, trn_loss_attrs *at)
+{
+    at->reduction = (int32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
+}
+
+static void reduce_attrs(const op_case *tc, int rank, trn_reduce_attrs *at)
+{
+    at->axes = attr_axes(tc, rank);
+    at->keep_dims = (int32_t)attr_int(tc, "keep", 0);
 }
 
 /* VALUE attributes of the optimizers' rows, in the row's order. */
@@ -89,11 +156,17 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
         break;
     case TRN_OP_softmax:
     case TRN_OP_log_softmax:
+    case TRN_OP_concat:
+    case TRN_OP_index_select:
         ((trn_axis_attrs *)attrs)->axis = attr_axis(tc, a->in[0].rank);
         break;
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
         cross_entropy_attrs(tc, attrs);
+        break;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        loss_call(tc, a, attrs, k);
         break;
     case TRN_OP_sgd_momentum_update:
         ((trn_sgd_momentum_attrs *)attrs)->nesterov =
@@ -104,10 +177,22 @@ void case_call(trn_context *c, const case_args *a, trn_tensor **in,
     case TRN_OP_adamw_update:
         optimizer_values(tc, k->values);
         break;
+    case TRN_OP_one_hot:
+        ((trn_one_hot_attrs *)attrs)->n_classes = attr_int(tc, "classes", 1);
+        ((trn_one_hot_attrs *)attrs)->dtype = (int32_t)a->dtype;
+        break;
     case TRN_OP_uniform:
     case TRN_OP_normal:
-        ((trn_random_attrs *)attrs)->dtype = (int32_t)a->dtype;
-        copy_dims(tc, "shape", &((trn_random_attrs *)attrs)->shape);
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
+        random_attrs(a, attrs);
+        break;
+    case TRN_OP_min:
+    case TRN_OP_logsumexp:
+        reduce_attrs(tc, a->in[0].rank, attrs);
+        break;
+    case TRN_OP_mse_loss:
+        loss_attrs(tc, attrs);
         break;
     default:
         break;
@@ -181,11 +266,18 @@ static trn_tensor *apply_reduce(const case_args *a, trn_tensor *x)
         return trn_mean(x, axes, keep);
     case TRN_OP_norm:
         return trn_norm(x, axes, keep);
+    case TRN_OP_min:
+        return trn_min(x, axes, keep);
+    case TRN_OP_var:
+        return trn_var(x, axes, keep, attr_int(tc, "correction", 0));
+    case TRN_OP_logsumexp:
+        return trn_logsumexp(x, axes, keep);
     default:
         return trn_max(x, axes, keep);
     }
 }
 
+/* Rows that move elements, by an index or without. */
 static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
 {
     const op_case *tc = a->tc;
@@ -198,6 +290,14 @@ static trn_tensor *apply_index(const case_args *a, trn_tensor **in)
         return trn_gather(in[0], axis, in[1]);
     case TRN_OP_scatter_add:
         return trn_scatter_add(in[0], axis, in[1], attr_int(tc, "size", 1));
+    case TRN_OP_index_select:
+        return trn_index_select(in[0], axis, in[1]);
+    case TRN_OP_one_hot:
+        return trn_one_hot(in[0], attr_int(tc, "classes", 1), a->dtype);
+    case TRN_OP_concat:
+        return trn_concat(2, in, axis);
+    case TRN_OP_flip:
+        return trn_flip(in[0], attr_axes(tc, a->in[0].rank));
     default:
         o.reduction = (uint32_t)attr_int(tc, "reduction", TRN_REDUCE_MEAN);
         o.has_ignore_index = attr_has(tc, "ignore");
@@ -220,6 +320,15 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         UNARY(relu)
         UNARY(copy)
         UNARY(check_finite)
+        UNARY(abs)
+        UNARY(sign)
+        UNARY(floor)
+        UNARY(ceil)
+        UNARY(round)
+        UNARY(rsqrt)
+        UNARY(sigmoid)
+        UNARY(silu)
+        UNARY(gelu_tanh)
 #define BINARY(nm)    \
     case TRN_OP_##nm: \
         return trn_##nm(in[0], in[1]);
@@ -231,6 +340,11 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         BINARY(maximum)
         BINARY(greater)
         BINARY(equal)
+        BINARY(minimum)
+        BINARY(less)
+        BINARY(less_equal)
+        BINARY(greater_equal)
+        BINARY(not_equal)
     default:
         return NULL;
     }
@@ -241,9 +355,14 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
 {
     const op_case *tc = a->tc;
     int64_t shape[TRN_MAX_RANK];
-    int rank;
+    const int rank = attr_list(tc, "shape", shape);
     trn__call k;
     uint64_t attrs[TRN__MAX_ATTRS / 8];
+    const trn__op_class cls = trn__ops[tc->op].cls;
+    if (cls == TRN__CLASS_REDUCE)
+        return apply_reduce(a, in[0]);
+    if (cls == TRN__CLASS_VIEW || tc->op == TRN_OP_pad)
+        return apply_shape(a, in[0]);
     switch (tc->op) {
     case TRN_OP_where:
         return trn_where(in[0], in[1], in[2]);
@@ -253,17 +372,12 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
         return trn_mul_scalar(in[0], attr_real(tc, "value", 1.5));
     case TRN_OP_cast:
         return trn_cast(in[0], attr_dtype(tc, "to", TRN_F32));
-    case TRN_OP_reshape:
-    case TRN_OP_permute:
-    case TRN_OP_expand:
-    case TRN_OP_slice:
-    case TRN_OP_pad:
-        return apply_shape(a, in[0]);
-    case TRN_OP_sum:
-    case TRN_OP_mean:
-    case TRN_OP_norm:
-    case TRN_OP_max:
+    case TRN_OP_var:
         return apply_reduce(a, in[0]);
+    case TRN_OP_mse_loss:
+        return trn_mse_loss(
+            in[0], in[1],
+            (trn_reduction)attr_int(tc, "reduction", TRN_REDUCE_MEAN));
     case TRN_OP_argmax:
         return trn_argmax(in[0], (int)attr_int(tc, "axis", 0));
     case TRN_OP_matmul:
@@ -273,9 +387,12 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_gather:
     case TRN_OP_scatter_add:
     case TRN_OP_cross_entropy:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
         return apply_index(a, in);
     case TRN_OP_full:
-        rank = attr_list(tc, "shape", shape);
         return trn_full(c, a->dtype, rank, shape, attr_real(tc, "value", 1.0));
     case TRN_OP_softmax:
         return trn_softmax(in[0], (int)attr_int(tc, "axis", 0));
@@ -284,9 +401,13 @@ static trn_tensor *apply_one(trn_context *c, const case_args *a,
     case TRN_OP_flush_subnormal:
     case TRN_OP_embedding_grad:
     case TRN_OP_cross_entropy_grad:
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
     case TRN_OP_uniform:
     case TRN_OP_normal:
     case TRN_OP_dropout:
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
         case_call(c, a, in, &k, attrs);
         return trn__apply(&k);
     default:

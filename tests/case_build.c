@@ -156,8 +156,14 @@ static void set_kinds(case_args *a)
     case TRN_OP_scatter_add:
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_index_select:
         a->in[1].kind = KIND_INDICES;
         a->in[1].dtype = index;
+        break;
+    case TRN_OP_one_hot:
+        a->in[0].kind = KIND_INDICES;
+        a->in[0].dtype = index;
         break;
     default:
         break;

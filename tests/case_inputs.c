@@ -21,7 +21,8 @@ static uint64_t hash_of(const op_case *tc)
 }
 
 /* A value of the row's domain for input i.  PAIRS: multiples of 0.1 for input
- * 0, halves between them for input 1, so no two meet. */
+ * 0, halves between them for input 1, so no two meet.  BETWEEN: 0.1 to 0.4
+ * above a multiple of 1/2. */
 static double draw_value(const char *domain, int i, uint64_t *state)
 {
     double u = harness_uniform(state, 0.0, 1.0);
@@ -32,6 +33,8 @@ static double draw_value(const char *domain, int i, uint64_t *state)
     if (strcmp(domain, "PAIRS") == 0)
         return 0.1 * floor(40.0 * u - 20.0) + (i == 1 ? 0.05 : 0.0) +
                0.01 * harness_uniform(state, -1.0, 1.0);
+    if (strcmp(domain, "BETWEEN") == 0)
+        return 0.5 * floor(10.0 * u - 5.0) + harness_uniform(state, 0.1, 0.4);
     return 4.0 * u - 2.0;
 }
 
@@ -93,6 +96,14 @@ static long double special_value(trn_dtype dtype, uint64_t *state)
     }
 }
 
+/* Moments of AdamW; weights of classes, probabilities. */
+static bool is_never_negative(uint32_t op, int i)
+{
+    return (op == TRN_OP_adamw_update && i == 3) ||
+           (op == TRN_OP_cross_entropy_weighted && i == 2) ||
+           (op == TRN_OP_soft_cross_entropy && i > 0);
+}
+
 static void draw_values(case_args *a, int i, uint64_t *state)
 {
     case_input *x = &a->in[i];
@@ -100,8 +111,10 @@ static void draw_values(case_args *a, int i, uint64_t *state)
     double scale = attr_real(a->tc, "scale", 1.0);
     bool special = attr_has(a->tc, "special");
     bool equal = attr_has(a->tc, "equal");
-    bool moment = a->tc->op == TRN_OP_adamw_update && i == 3;
+    bool positive = is_never_negative(a->tc->op, i);
     bool floats = dtype_is_float(a->dtype);
+    if (positive && a->tc->op != TRN_OP_adamw_update)
+        scale = 1.0; /* of the logits alone */
     if (floats && strcmp(domain, "DISTINCT") == 0) {
         draw_distinct(x, state);
     } else {
@@ -115,7 +128,7 @@ static void draw_values(case_args *a, int i, uint64_t *state)
             v = special_value(a->dtype, state);
         if (equal)
             v = (long double)attr_real(a->tc, "equal", 0.0);
-        x->v[j] = dtype_round(a->dtype, moment ? fabsl(v) : v);
+        x->v[j] = dtype_round(a->dtype, positive ? fabsl(v) : v);
     }
 }
 
@@ -128,7 +141,10 @@ static int64_t index_limit(const case_args *a)
         return x->dim[0];
     case TRN_OP_embedding_grad:
         return attr_int(a->tc, "rows", 1);
+    case TRN_OP_one_hot:
+        return attr_int(a->tc, "classes", 1);
     case TRN_OP_gather:
+    case TRN_OP_index_select:
         return x->dim[attr_axis(a->tc, x->rank)];
     case TRN_OP_scatter_add:
         return attr_int(a->tc, "size", 1);

@@ -115,6 +115,31 @@ long double oracle_maximum(long double a, long double b)
     return a > b ? a : b;
 }
 
+long double oracle_minimum(long double a, long double b)
+{
+    return -oracle_maximum(-a, -b);
+}
+
+static bool run_softmax(const case_args *a, oracle_result *r)
+{
+    switch (a->tc->op) {
+    case TRN_OP_softmax:
+    case TRN_OP_log_softmax:
+        oracle_softmax(a, r);
+        return true;
+    case TRN_OP_cross_entropy:
+    case TRN_OP_cross_entropy_grad:
+        oracle_cross_entropy(a, r);
+        return true;
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_soft_cross_entropy:
+        oracle_general_cross_entropy(a, r);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void run_part(const case_args *a, oracle_result *r)
 {
     switch (a->tc->op) {
@@ -127,12 +152,15 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_pad:
     case TRN_OP_full:
     case TRN_OP_assign:
+    case TRN_OP_concat:
+    case TRN_OP_flip:
         oracle_shape(a, r);
         return;
     case TRN_OP_sum:
     case TRN_OP_mean:
     case TRN_OP_norm:
     case TRN_OP_max:
+    case TRN_OP_min:
         oracle_reduce(a, r);
         return;
     case TRN_OP_argmax:
@@ -145,6 +173,8 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_embedding_grad:
     case TRN_OP_gather:
     case TRN_OP_scatter_add:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
         oracle_index_ops(a, r);
         return;
     case TRN_OP_uniform:
@@ -152,13 +182,9 @@ static void run_part(const case_args *a, oracle_result *r)
     case TRN_OP_dropout:
         oracle_random(a, r);
         return;
-    case TRN_OP_softmax:
-    case TRN_OP_log_softmax:
-        oracle_softmax(a, r);
-        return;
-    case TRN_OP_cross_entropy:
-    case TRN_OP_cross_entropy_grad:
-        oracle_cross_entropy(a, r);
+    case TRN_OP_randint:
+    case TRN_OP_permutation:
+        oracle_random_integers(a, r);
         return;
     case TRN_OP_sgd_update:
     case TRN_OP_sgd_momentum_update:
@@ -166,7 +192,8 @@ static void run_part(const case_args *a, oracle_result *r)
         oracle_update(a, r);
         return;
     default:
-        oracle_elementwise(a, r);
+        if (!run_softmax(a, r) && !oracle_statistics(a, r))
+            oracle_elementwise(a, r);
         return;
     }
 }

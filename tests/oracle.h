@@ -50,18 +50,30 @@ trn_dtype oracle_compute(trn_dtype dtype);
 long double oracle_value(trn_dtype dtype, double value);
 /* e^x, flushed to 0 where the library does. */
 long double oracle_exp(trn_dtype dtype, long double x);
-/* IEEE 754-2019 maximum. */
+/* IEEE 754-2019 maximum and minimum. */
 long double oracle_maximum(long double a, long double b);
+long double oracle_minimum(long double a, long double b);
+/* Which element of the reduced tensor element i of x goes to. */
+int64_t oracle_target(const case_input *x, uint32_t axes, int64_t i);
+/* Output 0 of a reduction over axes; r->length is set. */
+oracle_tensor *oracle_reduced(const case_args *a, oracle_result *r,
+                              trn_dtype dtype, uint32_t axes);
+/* The shape that the inputs broadcast to. */
+void oracle_shape_of_all(const case_args *a, int *rank, int64_t *dim);
 
 void oracle_elementwise(const case_args *a, oracle_result *r);
 void oracle_shape(const case_args *a, oracle_result *r);
 void oracle_reduce(const case_args *a, oracle_result *r);
+/* False if the row is none of its own. */
+bool oracle_statistics(const case_args *a, oracle_result *r);
 void oracle_argmax(const case_args *a, oracle_result *r);
 void oracle_matmul(const case_args *a, oracle_result *r);
 void oracle_index_ops(const case_args *a, oracle_result *r);
 void oracle_random(const case_args *a, oracle_result *r);
+void oracle_random_integers(const case_args *a, oracle_result *r);
 void oracle_softmax(const case_args *a, oracle_result *r);
 void oracle_cross_entropy(const case_args *a, oracle_result *r);
+void oracle_general_cross_entropy(const case_args *a, oracle_result *r);
 void oracle_update(const case_args *a, oracle_result *r);
 
 #endif

@@ -38,6 +38,18 @@ static long double unary(const case_args *a, long double x)
         return isnan(x) ? x : x > 0 ? x : 0;
     case TRN_OP_flush_subnormal:
         return fabsl(x) < smallest_normal(oracle_compute(a->dtype)) ? 0 : x;
+    case TRN_OP_abs:
+        return fabsl(x);
+    case TRN_OP_sign:
+        return (long double)((x > 0) - (x < 0));
+    case TRN_OP_floor:
+        return floorl(x);
+    case TRN_OP_ceil:
+        return ceill(x);
+    case TRN_OP_round: /* remainder: to the even multiple in the middle */
+        return isfinite(x) ? copysignl(x - remainderl(x, 1), x) : x;
+    case TRN_OP_rsqrt:
+        return 1 / sqrtl(x);
     case TRN_OP_add_scalar:
         return x + oracle_value(a->dtype, attr_real(a->tc, "value", 1.5));
     default:
@@ -62,6 +74,16 @@ static long double binary(uint32_t op, long double x, long double y)
         return oracle_maximum(x, y);
     case TRN_OP_greater:
         return x > y;
+    case TRN_OP_minimum:
+        return oracle_minimum(x, y);
+    case TRN_OP_less:
+        return x < y;
+    case TRN_OP_less_equal:
+        return x <= y;
+    case TRN_OP_greater_equal:
+        return x >= y;
+    case TRN_OP_not_equal:
+        return x != y;
     default:
         return x == y;
     }
@@ -94,6 +116,10 @@ static long double integer_op(const case_args *a, long double x, long double y)
         return divide_integers(a->dtype, x, y);
     case TRN_OP_relu:
         return x > 0 ? x : 0;
+    case TRN_OP_abs:
+        return oracle_wrap(a->dtype, x < 0 ? 0 - u : u);
+    case TRN_OP_sign:
+        return (x > 0) - (x < 0);
     default:
         return binary(a->tc->op, x, y);
     }
@@ -110,7 +136,7 @@ static long double cast_value(trn_dtype from, trn_dtype to, long double x)
                                 : oracle_wrap(to, oracle_bits(x));
 }
 
-static void broadcast_shape(const case_args *a, int *rank, int64_t *dim)
+void oracle_shape_of_all(const case_args *a, int *rank, int64_t *dim)
 {
     *rank = 0;
     for (int i = 0; i < a->n_in; i++)
@@ -132,6 +158,7 @@ static tolerance_class class_of(const case_args *a)
     case TRN_OP_log:
     case TRN_OP_tanh:
     case TRN_OP_pow:
+    case TRN_OP_rsqrt:
         return TOLERANCE_FUNCTION;
     case TRN_OP_sqrt:
     case TRN_OP_add:
@@ -166,11 +193,11 @@ void oracle_elementwise(const case_args *a, oracle_result *r)
 {
     int rank;
     int64_t dim[TRN_MAX_RANK], index[TRN_MAX_RANK];
-    bool compares = a->tc->op == TRN_OP_greater || a->tc->op == TRN_OP_equal;
+    bool compares = trn__ops[a->tc->op].cls == TRN__CLASS_COMPARE;
     trn_dtype dtype = compares ? TRN_BOOL : a->dtype;
     if (a->tc->op == TRN_OP_cast)
         dtype = attr_dtype(a->tc, "to", TRN_F32);
-    broadcast_shape(a, &rank, dim);
+    oracle_shape_of_all(a, &rank, dim);
     oracle_tensor *y = oracle_make(r, 0, dtype, rank, dim);
     for (int64_t i = 0; i < y->n; i++) {
         oracle_index(rank, dim, i, index);

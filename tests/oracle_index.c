@@ -70,6 +70,32 @@ static void scatter_add(const case_args *a, oracle_result *r)
     r->tolerance = TOLERANCE_SCATTER;
 }
 
+static void index_select(const case_args *a, oracle_result *r)
+{
+    const case_input *x = &a->in[0], *index = &a->in[1];
+    int axis = attr_axis(a->tc, x->rank);
+    int64_t at[TRN_MAX_RANK], dim[TRN_MAX_RANK];
+    memcpy(dim, x->dim, sizeof dim);
+    dim[axis] = index->n;
+    oracle_tensor *y = oracle_make(r, 0, a->dtype, x->rank, dim);
+    for (int64_t i = 0; i < y->n; i++) {
+        oracle_index(x->rank, dim, i, at);
+        at[axis] = (int64_t)index->v[at[axis]];
+        y->v[i] = x->v[oracle_flat(x->rank, x->dim, at)];
+    }
+}
+
+static void one_hot(const case_args *a, oracle_result *r)
+{
+    const case_input *index = &a->in[0];
+    int64_t dim[TRN_MAX_RANK], n = attr_int(a->tc, "classes", 1);
+    memcpy(dim, index->dim, sizeof dim);
+    dim[index->rank] = n;
+    oracle_tensor *y = oracle_make(r, 0, a->dtype, index->rank + 1, dim);
+    for (int64_t i = 0; i < index->n; i++)
+        y->v[i * n + (int64_t)index->v[i]] = 1;
+}
+
 void oracle_index_ops(const case_args *a, oracle_result *r)
 {
     r->tolerance = TOLERANCE_EXACT;
@@ -82,6 +108,12 @@ void oracle_index_ops(const case_args *a, oracle_result *r)
         break;
     case TRN_OP_gather:
         gather(a, r);
+        break;
+    case TRN_OP_index_select:
+        index_select(a, r);
+        break;
+    case TRN_OP_one_hot:
+        one_hot(a, r);
         break;
     default:
         scatter_add(a, r);
@@ -146,4 +178,63 @@ void oracle_random(const case_args *a, oracle_result *r)
                    : a->dtype == TRN_F64 || a->dtype == TRN_F32
                        ? TOLERANCE_EXACT
                        : TOLERANCE_ROUNDED;
+}
+
+/* The number that words a and a + 1 of a block make. */
+static uint64_t number(uint64_t block, int a)
+{
+    trn__philox_block b = trn__philox_of(CASE_KEY, CASE_DRAW, block);
+    return b.w[a] + ((uint64_t)b.w[a + 1] << 32);
+}
+
+/* Does the run of n numbers, from a multiple of n on, in which x is reach 2^64?
+ */
+static bool beyond(uint64_t x, uint64_t n)
+{
+    return x - x % n > UINT64_MAX - n;
+}
+
+static void randint(const case_args *a, oracle_result *r)
+{
+    int64_t dim[TRN_MAX_RANK], low = attr_int(a->tc, "low", 0);
+    int rank = attr_list(a->tc, "shape", dim);
+    uint64_t n = (uint64_t)attr_int(a->tc, "high", 10) - (uint64_t)low;
+    trn_dtype dtype = attr_dtype(a->tc, "to", TRN_I32);
+    oracle_tensor *y = oracle_make(r, 0, dtype, rank, dim);
+    for (int64_t i = 0; i < y->n; i++) {
+        uint64_t block = (uint64_t)i / 2, x = number(block, i % 2 ? 2 : 0);
+        while (beyond(x, n)) {
+            block += UINT64_C(1) << 48;
+            x = number(block, i % 2 ? 2 : 0);
+        }
+        y->v[i] = (long double)low + (long double)(x % n);
+    }
+}
+
+static void permutation(const case_args *a, oracle_result *r)
+{
+    int64_t n = attr_int(a->tc, "n", 0);
+    trn_dtype dtype = attr_dtype(a->tc, "to", TRN_I32);
+    oracle_tensor *y = oracle_make(r, 0, dtype, 1, &n);
+    uint64_t block = 0;
+    for (int64_t i = 0; i < n; i++)
+        y->v[i] = (long double)i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        uint64_t x = number(block++, 0);
+        while (beyond(x, (uint64_t)i + 1))
+            x = number(block++, 0);
+        int64_t j = (int64_t)(x % ((uint64_t)i + 1));
+        long double t = y->v[i];
+        y->v[i] = y->v[j];
+        y->v[j] = t;
+    }
+}
+
+void oracle_random_integers(const case_args *a, oracle_result *r)
+{
+    r->tolerance = TOLERANCE_EXACT;
+    if (a->tc->op == TRN_OP_randint)
+        randint(a, r);
+    else
+        permutation(a, r);
 }

@@ -7,7 +7,7 @@
 #include "oracle.h"
 
 /* Which output element input element i goes to. */
-static int64_t target_of(const case_input *x, uint32_t axes, int64_t i)
+int64_t oracle_target(const case_input *x, uint32_t axes, int64_t i)
 {
     int64_t index[TRN_MAX_RANK], flat = 0;
     oracle_index(x->rank, x->dim, i, index);
@@ -18,7 +18,7 @@ static int64_t target_of(const case_input *x, uint32_t axes, int64_t i)
     return flat;
 }
 
-static oracle_tensor *reduced(const case_args *a, oracle_result *r,
+oracle_tensor *oracle_reduced(const case_args *a, oracle_result *r,
                               trn_dtype dtype, uint32_t axes)
 {
     const case_input *x = &a->in[0];
@@ -53,14 +53,18 @@ void oracle_reduce(const case_args *a, oracle_result *r)
     uint32_t op = a->tc->op, axes = attr_axes(a->tc, x->rank);
     bool floats = dtype_is_float(a->dtype);
     bool integer_sum = op == TRN_OP_sum && !floats;
-    oracle_tensor *y = reduced(a, r, integer_sum ? TRN_I64 : a->dtype, axes);
-    for (int64_t j = 0; op == TRN_OP_max && j < y->n; j++)
-        y->v[j] = -(long double)INFINITY;
+    oracle_tensor *y =
+        oracle_reduced(a, r, integer_sum ? TRN_I64 : a->dtype, axes);
+    bool picks = op == TRN_OP_max || op == TRN_OP_min;
+    for (int64_t j = 0; picks && j < y->n; j++)
+        y->v[j] = (long double)(op == TRN_OP_max ? -INFINITY : INFINITY);
     for (int64_t i = 0; i < x->n; i++) {
-        int64_t j = target_of(x, axes, i);
+        int64_t j = oracle_target(x, axes, i);
         long double v = x->v[i];
         if (op == TRN_OP_max)
             y->v[j] = oracle_maximum(y->v[j], v);
+        else if (op == TRN_OP_min)
+            y->v[j] = oracle_minimum(y->v[j], v);
         else if (integer_sum)
             y->v[j] =
                 oracle_wrap(TRN_I64, oracle_bits(y->v[j]) + oracle_bits(v));
@@ -68,10 +72,9 @@ void oracle_reduce(const case_args *a, oracle_result *r)
             y->v[j] += op == TRN_OP_norm ? v * v : v;
         y->size[j] += fabsl(v);
     }
-    if (op != TRN_OP_max && floats)
+    if (!picks && floats)
         finish_float(op, r->length, y);
-    r->tolerance =
-        op == TRN_OP_max || !floats ? TOLERANCE_EXACT : TOLERANCE_SUM;
+    r->tolerance = picks || !floats ? TOLERANCE_EXACT : TOLERANCE_SUM;
 }
 
 void oracle_argmax(const case_args *a, oracle_result *r)
@@ -79,11 +82,11 @@ void oracle_argmax(const case_args *a, oracle_result *r)
     const case_input *x = &a->in[0];
     int axis = attr_axis(a->tc, x->rank);
     int64_t index[TRN_MAX_RANK];
-    oracle_tensor *y = reduced(a, r, TRN_I32, 1u << axis);
+    oracle_tensor *y = oracle_reduced(a, r, TRN_I32, 1u << axis);
     r->tolerance = TOLERANCE_EXACT;
     for (int64_t i = 0; i < x->n; i++) {
         oracle_index(x->rank, x->dim, i, index);
-        int64_t j = target_of(x, 1u << axis, i);
+        int64_t j = oracle_target(x, 1u << axis, i);
         int64_t best[TRN_MAX_RANK];
         memcpy(best, index, sizeof best);
         best[axis] = (int64_t)y->v[j];

@@ -101,6 +101,39 @@ static void pad(const case_args *a, oracle_result *r)
     }
 }
 
+static void concat(const case_args *a, oracle_result *r)
+{
+    const case_input *x = &a->in[0], *z = &a->in[1];
+    int axis = attr_axis(a->tc, x->rank);
+    int64_t dim[TRN_MAX_RANK], index[TRN_MAX_RANK];
+    memcpy(dim, x->dim, sizeof dim);
+    dim[axis] += z->dim[axis];
+    oracle_tensor *y = oracle_make(r, 0, a->dtype, x->rank, dim);
+    for (int64_t i = 0; i < y->n; i++) {
+        oracle_index(x->rank, dim, i, index);
+        bool second = index[axis] >= x->dim[axis];
+        const case_input *from = second ? z : x;
+        index[axis] -= second ? x->dim[axis] : 0;
+        y->v[i] = from->v[oracle_flat(x->rank, from->dim, index)];
+    }
+}
+
+static void flip(const case_args *a, oracle_result *r)
+{
+    const case_input *x = &a->in[0];
+    uint32_t axes = attr_axes(a->tc, x->rank);
+    int64_t index[TRN_MAX_RANK];
+    oracle_tensor *y = oracle_make(r, 0, a->dtype, x->rank, x->dim);
+    for (int64_t i = 0; i < y->n; i++) {
+        oracle_index(x->rank, x->dim, i, index);
+        for (int d = 0; d < x->rank; d++) {
+            if ((axes >> d) & 1u)
+                index[d] = x->dim[d] - 1 - index[d];
+        }
+        y->v[i] = x->v[oracle_flat(x->rank, x->dim, index)];
+    }
+}
+
 static void full(const case_args *a, oracle_result *r)
 {
     int64_t dim[TRN_MAX_RANK];
@@ -135,6 +168,12 @@ void oracle_shape(const case_args *a, oracle_result *r)
         break;
     case TRN_OP_pad:
         pad(a, r);
+        break;
+    case TRN_OP_concat:
+        concat(a, r);
+        break;
+    case TRN_OP_flip:
+        flip(a, r);
         break;
     case TRN_OP_full:
         full(a, r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The oracle of softmax, log_softmax, cross_entropy and its gradient.
+ * The oracle of softmax, log_softmax, and cross_entropy with all its options.
  *
  * Infinities by their limits: equal infinite maxima share, -inf gives nothing,
  * a row of -inf alone gives zeros.
@@ -138,6 +138,56 @@ void oracle_cross_entropy(const case_args *a, oracle_result *r)
         loss(a, &s, r);
     else
         loss_grad(a, &s, r);
+    free(s.p);
+    free(s.l);
+    free(s.size);
+}
+
+/* ---- with weights and smoothing, of indices or probabilities ---- */
+
+/* weight[c] ((1 - s) target[n, c] + s / C), target[n, c] = (c = target[n]) of
+ * indices */
+static long double factor(const case_args *a, int64_t n, int64_t c)
+{
+    const case_input *t = &a->in[1], *w = &a->in[2];
+    int64_t n_classes = w->dim[0];
+    double s = attr_real(a->tc, "smoothing", 0.0);
+    long double hit =
+        t->rank == 2 ? t->v[n * n_classes + c] : (long double)(t->v[n] == c);
+    return w->v[c] * (oracle_value(a->dtype, 1.0 - s) * hit +
+                      oracle_value(a->dtype, s / (double)n_classes));
+}
+
+/* What a mean divides by. */
+static long double divisor(const case_args *a)
+{
+    const case_input *t = &a->in[1], *w = &a->in[2];
+    long double sum = 0;
+    if (t->rank == 2)
+        return (long double)t->dim[0];
+    for (int64_t n = 0; n < t->n; n++)
+        sum += is_ignored(a, n) ? 0 : w->v[(int64_t)t->v[n]];
+    return sum;
+}
+
+void oracle_general_cross_entropy(const case_args *a, oracle_result *r)
+{
+    rows s = rows_of(a);
+    int64_t reduction = attr_int(a->tc, "reduction", TRN_REDUCE_MEAN);
+    bool each = reduction == TRN_REDUCE_NONE;
+    long double by = reduction == TRN_REDUCE_MEAN ? divisor(a) : 1;
+    oracle_tensor *y = oracle_make(r, 0, a->dtype, each ? 1 : 0, &s.n_rows);
+    for (int64_t n = 0; n < s.n_rows && by != 0; n++) {
+        if (is_ignored(a, n))
+            continue;
+        for (int64_t c = 0; c < s.n_classes; c++) {
+            long double f = factor(a, n, c) / by;
+            y->v[each ? n : 0] -= f * s.l[n * s.n_classes + c];
+            y->size[each ? n : 0] += f * s.size[n * s.n_classes + c];
+        }
+    }
+    r->length = s.n_rows;
+    r->tolerance = TOLERANCE_COMPOSITE;
     free(s.p);
     free(s.l);
     free(s.size);

@@ -363,6 +363,7 @@ trn_tensor *random_do_cross_entropy(random_world *w, const random_instr *in)
         return NULL;
     o.reduction = in->i % 3;
     o.has_ignore_index = in->j % 3 == 0;
+    o.label_smoothing = in->i % 2 ? (double)(1 + w->salt % 3) / 8.0 : 0.0;
     return trn_cross_entropy(
         x, random_data(w, TRN_I32, 1, shape, trn_tensor_dim(x, 1)), &o);
 }

@@ -78,6 +78,11 @@ enum {
     X(read, 2)          \
     X(loss, 1)          \
     X(finite, 1)        \
+    X(join, 3)          \
+    X(flip, 2)          \
+    X(select, 2)        \
+    X(one_hot, 1)       \
+    X(integers, 1)      \
     X(bad_index, 0)     \
     X(bad_shape, 0)
 

@@ -231,6 +231,19 @@ static void dimensions_stand_in_the_fields_of_their_opcode(void **state)
     release(&world, m);
 }
 
+static void a_reversal_names_its_dimensions(void **state)
+{
+    (void)state;
+    world_begin(&world);
+    const int32_t x = param(&world, SHAPE(F32, 5, 2, 3));
+    const int32_t y = PUT(&world, REVERSE, SHAPE(F32, 5, 2, 3), x);
+    *sample_list(&world, y, 0) = LIST(0, 2);
+    ROOT(&world, y);
+    const wire m = encoded(&world);
+    is_list(instruction(m, 0, y), 14, 2, (int64_t[]){0, 2});
+    release(&world, m);
+}
+
 static void slices_and_padding_are_told_by_dimension(void **state)
 {
     (void)state;
@@ -363,6 +376,7 @@ int main(void)
         cmocka_unit_test(program_shapes_tell_parameters_and_result),
         cmocka_unit_test(instructions_have_opcode_operands_and_helper),
         cmocka_unit_test(dimensions_stand_in_the_fields_of_their_opcode),
+        cmocka_unit_test(a_reversal_names_its_dimensions),
         cmocka_unit_test(slices_and_padding_are_told_by_dimension),
         cmocka_unit_test(gather_and_scatter_have_their_numbers),
         cmocka_unit_test(aliases_may_be_taken),

@@ -106,6 +106,19 @@ static void batches_of_a_dot_are_in_the_text(void **state)
     assert_non_null(strstr(text, "HloModule trn_step\n\nENTRY main {\n"));
 }
 
+static void reversed_dimensions_are_in_the_text(void **state)
+{
+    (void)state;
+    world_begin(&world);
+    const int32_t x = param(&world, SHAPE(S32, 5, 2, 3));
+    const int32_t y = PUT(&world, REVERSE, SHAPE(S32, 5, 2, 3), x);
+    *sample_list(&world, y, 0) = LIST(0, 2);
+    ROOT(&world, y);
+    world_is_sound(&world);
+    assert_non_null(
+        strstr(text_of(&world), "reverse(param.0), dimensions={0,2}\n"));
+}
+
 static void literals_in_text_give_their_value_back(void **state)
 {
     (void)state;
@@ -146,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_hlo),
         cmocka_unit_test(batches_of_a_dot_are_in_the_text),
+        cmocka_unit_test(reversed_dimensions_are_in_the_text),
         cmocka_unit_test(literals_in_text_give_their_value_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,19 @@ static void moved_shapes_are_worked_out(void **state)
         inst(S_COPY)->shape = SHAPE(F32, 3, 5);
         *list(S_COPY, 0) = LIST(0, 1);
     });
+    REFUSED("reverse.29: dimensions has 1 twice", {
+        inst(S_COPY)->op = TRN__HLO_OP_REVERSE;
+        *list(S_COPY, 0) = LIST(1, 1);
+    });
+    REFUSED("dimensions has 2", {
+        inst(S_COPY)->op = TRN__HLO_OP_REVERSE;
+        *list(S_COPY, 0) = LIST(2);
+    });
+    REFUSED("expected f32[3,4]", {
+        inst(S_COPY)->op = TRN__HLO_OP_REVERSE;
+        inst(S_COPY)->shape = SHAPE(F32, 4, 3);
+        *list(S_COPY, 0) = LIST(0);
+    });
     REFUSED("dimensions has 0 twice", *list(S_TRANSPOSE, 0) = LIST(0, 0));
     REFUSED("dimensions has 2", *list(S_TRANSPOSE, 0) = LIST(0, 2));
     REFUSED("dimensions has -1", *list(S_TRANSPOSE, 0) = LIST(0, -1));

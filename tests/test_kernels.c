@@ -296,6 +296,31 @@ static void max_lets_nan_win_and_orders_zeros(void **state)
     }
 }
 
+/* min(x) = -max(-x), signs of zeros and NaN included. */
+static void min_is_the_negated_max_of_the_negated(void **state)
+{
+    (void)state;
+    static const float picks[] = {0.0f, -0.0f, 1.0f, -1.0f, 3.0f, HUGE_VALF};
+    float x[40], z[40];
+    double x64[40], z64[40];
+    uint64_t seed = 5;
+    for (const trn__kernel_set *s = sets; s < sets + n_sets; s++) {
+        for (int k = 0; k < 4000; k++) {
+            const int n = 1 + k % 40, kinds = 2 + k % 5;
+            for (int i = 0; i < n; i++) {
+                x[i] = picks[next_bits(&seed) % (uint64_t)kinds];
+                if (next_bits(&seed) % 200 == 0)
+                    x[i] = NAN;
+                z[i] = -x[i];
+                x64[i] = (double)x[i];
+                z64[i] = -x64[i];
+            }
+            assert_true(same_f32(s->min_f32(n, x), -s->max_f32(n, z)));
+            assert_true(same_f64(s->min_f64(n, x64), -s->max_f64(n, z64)));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +329,7 @@ int main(void)
         cmocka_unit_test(block_sums_follow_the_lanes_of_the_rule),
         cmocka_unit_test(sums_of_columns_equal_the_sum_of_each_column),
         cmocka_unit_test(max_lets_nan_win_and_orders_zeros),
+        cmocka_unit_test(min_is_the_negated_max_of_the_negated),
     };
     n_sets = kernel_sets(sets);
     return cmocka_run_group_tests(tests, NULL, NULL);

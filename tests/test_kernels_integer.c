@@ -74,7 +74,7 @@ static void arithmetic_wraps_around(void **state)
     (void)state;
     for (const int_type *t = types; t < types + N_TYPES; t++) {
         const trn__integer_kernels *k = trn__integer_kernels_of(t->dtype);
-        int64_t a[N], b[N], y[6][N];
+        int64_t a[N], b[N], y[9][N];
         assert_non_null(k);
         edges(t, a, b);
         k->neg(N, a, y[0]);
@@ -83,6 +83,9 @@ static void arithmetic_wraps_around(void **state)
         k->sub(N, a, b, y[3]);
         k->mul(N, a, b, y[4]);
         k->maximum(N, a, b, y[5]);
+        k->minimum(N, a, b, y[6]);
+        k->abs(N, a, y[7]);
+        k->sign(N, a, y[8]);
         for (int i = 0; i < N; i++) {
             const wide p = get(t, a, i);
             const wide q = get(t, b, i);
@@ -92,6 +95,9 @@ static void arithmetic_wraps_around(void **state)
             assert_true(get(t, y[3], i) == wrap(t, p - q));
             assert_true(get(t, y[4], i) == wrap(t, p * q));
             assert_true(get(t, y[5], i) == (p > q ? p : q));
+            assert_true(get(t, y[6], i) == (p < q ? p : q));
+            assert_true(get(t, y[7], i) == wrap(t, p < 0 ? -p : p));
+            assert_true(get(t, y[8], i) == (p > 0) - (p < 0));
         }
     }
 }
@@ -102,17 +108,27 @@ static void comparisons_give_bool(void **state)
     for (const int_type *t = types; t < types + N_TYPES; t++) {
         const trn__integer_kernels *k = trn__integer_kernels_of(t->dtype);
         int64_t a[N], b[N];
-        uint8_t y[2][N + 1];
+        uint8_t y[6][N + 1];
         edges(t, a, b);
-        y[0][N] = y[1][N] = 77;
+        for (int j = 0; j < 6; j++)
+            y[j][N] = 77;
         k->greater(N, a, b, y[0]);
         k->equal(N, a, b, y[1]);
+        k->less(N, a, b, y[2]);
+        k->less_equal(N, a, b, y[3]);
+        k->greater_equal(N, a, b, y[4]);
+        k->not_equal(N, a, b, y[5]);
         for (int i = 0; i < N; i++) {
-            assert_int_equal(y[0][i], get(t, a, i) > get(t, b, i));
-            assert_int_equal(y[1][i], get(t, a, i) == get(t, b, i));
+            const wide p = get(t, a, i), q = get(t, b, i);
+            assert_int_equal(y[0][i], p > q);
+            assert_int_equal(y[1][i], p == q);
+            assert_int_equal(y[2][i], p < q);
+            assert_int_equal(y[3][i], p <= q);
+            assert_int_equal(y[4][i], p >= q);
+            assert_int_equal(y[5][i], p != q);
         }
-        assert_int_equal(y[0][N], 77);
-        assert_int_equal(y[1][N], 77);
+        for (int j = 0; j < 6; j++)
+            assert_int_equal(y[j][N], 77);
     }
 }
 

@@ -145,8 +145,9 @@ static void float_indices_are_refused(void **state)
 {
     static const uint32_t ops[] = {
         TRN_OP_embedding,   TRN_OP_embedding_grad, TRN_OP_gather,
-        TRN_OP_scatter_add, TRN_OP_cross_entropy,  TRN_OP_cross_entropy_grad};
-    for (int i = 0; i < 6; i++) {
+        TRN_OP_scatter_add, TRN_OP_cross_entropy,  TRN_OP_cross_entropy_grad,
+        TRN_OP_index_select};
+    for (int i = 0; i < 7; i++) {
         bad_call b;
         begin(&b, *state, ops[i], TRN_F32);
         b.in[1] = trn_cast(b.in[1], TRN_F32);

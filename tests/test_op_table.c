@@ -46,13 +46,13 @@ static void every_row_has_its_rules(void **state)
 
 static void names_are_unique_and_domains_are_known(void **state)
 {
-    static const char *const domains[] = {"ANY", "POSITIVE", "NONZERO",
-                                          "DISTINCT", "PAIRS"};
+    static const char *const domains[] = {"ANY",      "POSITIVE", "NONZERO",
+                                          "DISTINCT", "PAIRS",    "BETWEEN"};
     (void)state;
     FOR_EACH_ROW(op)
     {
         int known = 0;
-        for (int i = 0; i < 5; i++)
+        for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++)
             known += strcmp(trn__ops[op].domain, domains[i]) == 0;
         CHECK(known == 1, "row %s: domain %s\n", trn__ops[op].name,
               trn__ops[op].domain);

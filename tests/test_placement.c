@@ -68,6 +68,12 @@ static bool draws(const trn_graph *g)
     return has_op(g, TRN_OP_uniform) || has_op(g, TRN_OP_normal);
 }
 
+/* These are the host's in every profile. */
+static bool draws_integers(const trn_graph *g)
+{
+    return has_op(g, TRN_OP_randint) || has_op(g, TRN_OP_permutation);
+}
+
 static way way_of(trn_context *c, const trn_graph *raw, uint32_t op,
                   const column *q)
 {
@@ -87,6 +93,8 @@ static way way_of(trn_context *c, const trn_graph *raw, uint32_t op,
     way w = has_op(g, op) ? NATIVE : DECOMPOSED;
     if (w == NATIVE && q->profile != NULL && q->profile->random_on_host &&
         draws(g))
+        w = HOST;
+    if (w == NATIVE && q->profile != NULL && draws_integers(g))
         w = HOST;
     trn__graph_free(g);
     return w;

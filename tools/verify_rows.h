@@ -45,5 +45,7 @@ void verify_rows_index(verify_sink *s);
 void verify_rows_random(verify_sink *s);
 void verify_rows_composite(verify_sink *s);
 void verify_rows_update(verify_sink *s);
+void verify_rows_losses(verify_sink *s);
+void verify_rows_moves(verify_sink *s);
 
 #endif

@@ -18,7 +18,11 @@ static const struct {
     {"neg", trn_neg, false, false},   {"exp", trn_exp, false, true},
     {"log", trn_log, true, true},     {"tanh", trn_tanh, false, true},
     {"sqrt", trn_sqrt, true, true},   {"relu", trn_relu, false, false},
-    {"copy", trn_copy, false, false},
+    {"copy", trn_copy, false, false}, {"abs", trn_abs, false, false},
+    {"sign", trn_sign, false, false}, {"floor", trn_floor, false, false},
+    {"ceil", trn_ceil, false, false}, {"round", trn_round, false, false},
+    {"rsqrt", trn_rsqrt, true, true}, {"sigmoid", trn_sigmoid, false, true},
+    {"silu", trn_silu, false, true},  {"gelu_tanh", trn_gelu_tanh, false, true},
 };
 
 static const struct {
@@ -35,6 +39,11 @@ static const struct {
     {"maximum", trn_maximum, false, false, 2},
     {"greater", trn_greater, false, false, 0},
     {"equal", trn_equal, false, false, 0},
+    {"minimum", trn_minimum, false, false, 2},
+    {"less", trn_less, false, false, 0},
+    {"less_equal", trn_less_equal, false, false, 0},
+    {"greater_equal", trn_greater_equal, false, false, 0},
+    {"not_equal", trn_not_equal, false, false, 0},
 };
 
 enum {

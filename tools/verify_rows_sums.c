@@ -38,12 +38,20 @@ static void reduce_one(verify_sink *s, const char *name, reduce_fn *fn)
     }
 }
 
+static trn_tensor *variance(trn_tensor *x, uint32_t axes, bool keep_dims)
+{
+    return trn_var(x, axes, keep_dims, 1);
+}
+
 void verify_rows_reduce(verify_sink *s)
 {
     reduce_one(s, "sum", trn_sum);
     reduce_one(s, "mean", trn_mean);
     reduce_one(s, "norm", trn_norm);
     reduce_one(s, "max", trn_max);
+    reduce_one(s, "min", trn_min);
+    reduce_one(s, "var", variance);
+    reduce_one(s, "logsumexp", trn_logsumexp);
     trn_tensor *x = verify_uniform(s, 2, (int64_t[]){9, 4099}, 1.0);
     verify_put(s, "argmax/rows", trn_argmax(x, 1));
     verify_put(s, "argmax/columns", trn_argmax(x, 0));
@@ -130,6 +138,11 @@ void verify_rows_composite(verify_sink *s)
     cross_entropy_one(s, "cross_entropy/sum", 37, 301, TRN_REDUCE_SUM);
     cross_entropy_one(s, "cross_entropy/none", 37, 301, TRN_REDUCE_NONE);
     cross_entropy_one(s, "cross_entropy/many", 9001, 3, TRN_REDUCE_MEAN);
+    trn_tensor *in[2];
+    in[0] = verify_uniform(s, 2, (int64_t[]){3, 4500}, 1.0);
+    in[1] = verify_uniform(s, 1, (int64_t[]){4500}, 1.0);
+    trn_tensor *y = trn_mse_loss(in[0], in[1], TRN_REDUCE_MEAN);
+    verify_put_all(s, "mse_loss", y, 2, in, true);
 }
 
 /* ---- updates: three steps of each optimizer on one parameter ---- */

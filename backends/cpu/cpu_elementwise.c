@@ -94,12 +94,16 @@ static void run_job(job *j, const trn_op_call *call, int64_t grain)
     trn__cpu_for(j->dev, n, grain, direct ? run_direct : run_chunks, j);
 }
 
-static int64_t grain_of(uint32_t op)
+bool trn__cpu_is_dear(uint32_t op)
 {
     return op == TRN_OP_exp || op == TRN_OP_log || op == TRN_OP_tanh ||
-                   op == TRN_OP_pow
-               ? TRN__CPU_DEAR
-               : TRN__CPU_CHEAP;
+           op == TRN_OP_pow || op == TRN_OP_sigmoid || op == TRN_OP_silu ||
+           op == TRN_OP_gelu_tanh;
+}
+
+static int64_t grain_of(uint32_t op)
+{
+    return trn__cpu_is_dear(op) ? TRN__CPU_DEAR : TRN__CPU_CHEAP;
 }
 
 const trn__integer_kernels *trn__cpu_integers(uint32_t dtype)
@@ -143,10 +147,28 @@ static void div_int(job *j, int64_t first, int64_t n, const void *const *in,
         ;
 }
 
+trn__integer_unary_fn *trn__cpu_integer_unary(uint32_t op, uint32_t dtype)
+{
+    const trn__integer_kernels *ints = trn__cpu_integers(dtype);
+    if (ints == NULL)
+        return NULL;
+    switch (op) {
+    case TRN_OP_neg:
+        return ints->neg;
+    case TRN_OP_relu:
+        return ints->relu;
+    case TRN_OP_abs:
+        return ints->abs;
+    case TRN_OP_sign:
+        return ints->sign;
+    default:
+        return NULL;
+    }
+}
+
 int32_t trn__cpu_unary(trn_device *dev, const trn_op_call *call)
 {
     job j;
-    const trn__integer_kernels *ints;
     const uint32_t dtype = trn__cpu_compute(call->in[0]->dtype);
     j.dev = dev;
     j.loops = &dev->loops[call->op];
@@ -155,13 +177,9 @@ int32_t trn__cpu_unary(trn_device *dev, const trn_op_call *call)
     } else if (dtype == TRN_F64) {
         j.apply = unary_f64;
     } else {
-        ints = trn__cpu_integers(dtype);
         j.apply = unary_int;
-        if (ints != NULL && call->op == TRN_OP_neg)
-            j.integer_unary = ints->neg;
-        else if (ints != NULL && call->op == TRN_OP_relu)
-            j.integer_unary = ints->relu;
-        else
+        j.integer_unary = trn__cpu_integer_unary(call->op, dtype);
+        if (j.integer_unary == NULL)
             return no_integer(dev);
     }
     run_job(&j, call, grain_of(call->op));
@@ -186,6 +204,16 @@ trn__integer_binary_fn *trn__cpu_integer_binary(uint32_t op, uint32_t dtype)
         return ints->greater;
     case TRN_OP_equal:
         return ints->equal;
+    case TRN_OP_minimum:
+        return ints->minimum;
+    case TRN_OP_less:
+        return ints->less;
+    case TRN_OP_less_equal:
+        return ints->less_equal;
+    case TRN_OP_greater_equal:
+        return ints->greater_equal;
+    case TRN_OP_not_equal:
+        return ints->not_equal;
     default:
         return NULL;
     }

@@ -79,12 +79,8 @@ SELECT(select_64, uint64_t)
 static bool unary_piece(const trn_device *dev, uint32_t op, uint32_t compute,
                         trn__cpu_piece *piece)
 {
-    const trn__integer_kernels *ints = trn__cpu_integers(compute);
     piece->loops = &dev->loops[op];
-    if (ints != NULL && op == TRN_OP_neg)
-        piece->integer_unary = ints->neg;
-    if (ints != NULL && op == TRN_OP_relu)
-        piece->integer_unary = ints->relu;
+    piece->integer_unary = trn__cpu_integer_unary(op, compute);
     piece->apply = compute == TRN_F32   ? unary_f32
                    : compute == TRN_F64 ? unary_f64
                                         : unary_int;
@@ -185,18 +181,9 @@ static bool special_piece(const trn_device *dev, uint32_t op,
 /* Relative to a cheap op: as eager mode's grains are. */
 static int64_t cost_of(uint32_t op)
 {
-    switch (op) {
-    case TRN_OP_exp:
-    case TRN_OP_log:
-    case TRN_OP_tanh:
-    case TRN_OP_pow:
-    case TRN_OP_uniform:
-    case TRN_OP_normal:
-    case TRN_OP_dropout:
-        return TRN__CPU_CHEAP / TRN__CPU_DEAR;
-    default:
-        return 1;
-    }
+    bool dear = trn__cpu_is_dear(op) || op == TRN_OP_uniform ||
+                op == TRN_OP_normal || op == TRN_OP_dropout;
+    return dear ? TRN__CPU_CHEAP / TRN__CPU_DEAR : 1;
 }
 
 bool trn__cpu_piece_of(const trn_device *dev, const trn_program *program,

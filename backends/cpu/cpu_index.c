@@ -266,28 +266,35 @@ static uint32_t axis_of(const trn_arg *x, int32_t axis)
     return (uint32_t)(axis < 0 ? axis + (int32_t)x->rank : axis);
 }
 
-int32_t trn__cpu_gather(trn_device *dev, const trn_op_call *call)
+void trn__cpu_gather_by(trn_device *dev, const trn_arg *from, uint32_t axis,
+                        const trn_arg *index, char *y)
 {
-    const trn_axis_attrs *attrs = call->attrs;
-    const trn_arg *index = call->in[1];
-    const uint32_t axis = axis_of(call->in[0], attrs->axis);
-    trn_arg x =
-        *call->in[0]; /* as seen from the output: the axis stands still */
+    trn_arg x = *from; /* as seen from the output: the axis stands still */
     index_job j = {
-        .y = trn__cpu_data(call->out[0]),
+        .y = y,
         .axis_stride = x.stride[axis],
         .n = trn__cpu_numel(index),
     };
     trn__cpu_reader_init(&j.index, index);
-    const int32_t status =
-        trn__cpu_check_index(dev, call, &j.index, j.n, x.shape[axis], NULL);
-    if (status != TRN_OK || j.n == 0)
-        return status;
     x.shape[axis] = index->shape[axis];
     x.stride[axis] = 0;
     trn__cpu_reader_init(&j.x, &x);
     trn__cpu_for(dev, j.n, TRN__CPU_CHEAP, gather_range, &j);
-    return TRN_OK;
+}
+
+int32_t trn__cpu_gather(trn_device *dev, const trn_op_call *call)
+{
+    const trn_axis_attrs *attrs = call->attrs;
+    const trn_arg *x = call->in[0], *index = call->in[1];
+    const uint32_t axis = axis_of(x, attrs->axis);
+    const int64_t n = trn__cpu_numel(index);
+    trn__cpu_reader reader;
+    trn__cpu_reader_init(&reader, index);
+    const int32_t status =
+        trn__cpu_check_index(dev, call, &reader, n, x->shape[axis], NULL);
+    if (status == TRN_OK && n > 0)
+        trn__cpu_gather_by(dev, x, axis, index, trn__cpu_data(call->out[0]));
+    return status;
 }
 
 /* Lines are what remains when the axis is taken away, in row-major order. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * REDUCE rows: the split into kept and reduced axes, integer sums, max, and
- * argmax.  Sums, means and norms of floats are in cpu_reduce_sum.c.
+ * REDUCE rows: the split into kept and reduced axes, integer sums, max,
+ * min, and argmax.  Sums, means, norms and variances of floats are in
+ * cpu_reduce_sum.c.
  */
 #include "backends/cpu/cpu_reduce.h"
 #include "kernels/integer_kernels.h"
@@ -118,38 +119,57 @@ int32_t trn__cpu_norm(trn_device *dev, const trn_op_call *call)
     return run_sum(dev, call);
 }
 
-/* y = the larger of two rows of n elements of a compute type. */
-static void larger(const trn_device *dev, uint32_t dtype, int64_t n,
-                   const void *a, const void *b, void *y)
+int32_t trn__cpu_var(trn_device *dev, const trn_op_call *call)
 {
-    if (dtype == TRN_F32)
-        dev->set.maximum_f32(n, a, b, y);
-    else if (dtype == TRN_F64)
-        dev->set.maximum_f64(n, a, b, y);
-    else
-        trn__integer_kernels_of(dtype == TRN_BOOL ? TRN_U8 : (trn_dtype)dtype)
-            ->maximum(n, a, b, y);
+    const trn_var_attrs *at = call->attrs;
+    const trn_reduce_attrs axes = {.axes = at->axes};
+    trn_op_call as_reduce = *call;
+    trn__cpu_reduction r;
+    if (trn__cpu_numel(call->out[0]) == 0)
+        return TRN_OK;
+    as_reduce.attrs = &axes;
+    trn__cpu_reduction_init(&r, dev, &as_reduce);
+    r.correction = at->correction;
+    return trn__cpu_float_sum(&r, call->op);
 }
 
-/* y = the largest of n >= 1 contiguous elements of a compute type. */
-static void largest(const trn_device *dev, uint32_t dtype, int64_t n,
-                    const char *x, void *y)
+/* y = the larger, or smaller, of two rows of n elements of a compute type. */
+static void pick(const trn__cpu_reduction *r, uint32_t dtype, int64_t n,
+                 const void *a, const void *b, void *y)
 {
+    const trn__kernel_set *set = &r->dev->set;
+    const trn__integer_kernels *ints =
+        trn__integer_kernels_of(dtype == TRN_BOOL ? TRN_U8 : (trn_dtype)dtype);
+    if (dtype == TRN_F32)
+        (r->smallest ? set->minimum_f32 : set->maximum_f32)(n, a, b, y);
+    else if (dtype == TRN_F64)
+        (r->smallest ? set->minimum_f64 : set->maximum_f64)(n, a, b, y);
+    else
+        (r->smallest ? ints->minimum : ints->maximum)(n, a, b, y);
+}
+
+/* y = the one of n >= 1 contiguous elements of a compute type. */
+static void pick_one(const trn__cpu_reduction *r, uint32_t dtype, int64_t n,
+                     const char *x, void *y)
+{
+    const trn__kernel_set *set = &r->dev->set;
     const size_t size = trn__cpu_size(dtype);
     if (dtype == TRN_F32) {
-        const float m = dev->set.max_f32(n, (const float *)(const void *)x);
+        const float *v = (const float *)(const void *)x;
+        const float m = (r->smallest ? set->min_f32 : set->max_f32)(n, v);
         memcpy(y, &m, sizeof m);
     } else if (dtype == TRN_F64) {
-        const double m = dev->set.max_f64(n, (const double *)(const void *)x);
+        const double *v = (const double *)(const void *)x;
+        const double m = (r->smallest ? set->min_f64 : set->max_f64)(n, v);
         memcpy(y, &m, sizeof m);
     } else {
         memcpy(y, x, size);
         for (int64_t i = 1; i < n; i++)
-            larger(dev, dtype, 1, y, x + (size_t)i * size, y);
+            pick(r, dtype, 1, y, x + (size_t)i * size, y);
     }
 }
 
-static void max_of_one(const trn__cpu_reduction *r, int64_t output)
+static void pick_output(const trn__cpu_reduction *r, int64_t output)
 {
     const trn__cpu_reader x = elements_of(r, output);
     const uint32_t dtype = trn__cpu_compute(x.dtype);
@@ -157,18 +177,17 @@ static void max_of_one(const trn__cpu_reduction *r, int64_t output)
     double best = 0, next; /* room for any type */
     for (int64_t at = 0; at < r->n_red; at += TRN__CPU_CHUNK) {
         const int64_t n = trn__i64_min(r->n_red - at, TRN__CPU_CHUNK);
-        largest(r->dev, dtype, n, trn__cpu_load(r->dev, &x, at, n, &buf),
-                &next);
+        pick_one(r, dtype, n, trn__cpu_load(r->dev, &x, at, n, &buf), &next);
         if (at == 0)
             best = next;
         else
-            larger(r->dev, dtype, 1, &best, &next, &best);
+            pick(r, dtype, 1, &best, &next, &best);
     }
     trn__cpu_store(r->dev, r->y_dtype, 1, &best,
                    r->y + output * (int64_t)x.size);
 }
 
-static void max_range(void *arg, int64_t begin, int64_t end)
+static void pick_range(void *arg, int64_t begin, int64_t end)
 {
     const trn__cpu_reduction *r = arg;
     const uint32_t dtype = r->kept.dtype;
@@ -177,28 +196,39 @@ static void max_range(void *arg, int64_t begin, int64_t end)
         const trn__cpu_unit u = trn__cpu_unit_of(r, i);
         if (r->way != TRN__CPU_COLUMNS || trn__cpu_compute(dtype) != dtype) {
             for (int64_t c = 0; c < u.width; c++)
-                max_of_one(r, u.first + c);
+                pick_output(r, u.first + c);
             continue;
         }
         char *y = r->y + u.first * size;
         const int64_t step = r->red.rank == 0 ? 0 : r->red.stride[0];
         memcpy(y, u.x, (size_t)(u.width * size));
         for (int64_t row = 1; row < r->n_red; row++)
-            larger(r->dev, dtype, u.width, y, u.x + row * step * size, y);
+            pick(r, dtype, u.width, y, u.x + row * step * size, y);
     }
 }
 
-int32_t trn__cpu_max(trn_device *dev, const trn_op_call *call)
+static int32_t run_pick(trn_device *dev, const trn_op_call *call)
 {
     trn__cpu_reduction r;
     if (trn__cpu_numel(call->out[0]) == 0)
         return TRN_OK;
     trn__cpu_reduction_init(&r, dev, call);
+    r.smallest = call->op == TRN_OP_min;
     if (r.n_red == 0)
         return dev->host->fail(dev->host->host, TRN_ERR_ARG,
-                               "max of no elements");
-    trn__cpu_for(dev, r.n_units, unit_grain(&r), max_range, &r);
+                               "max or min of no elements");
+    trn__cpu_for(dev, r.n_units, unit_grain(&r), pick_range, &r);
     return TRN_OK;
+}
+
+int32_t trn__cpu_max(trn_device *dev, const trn_op_call *call)
+{
+    return run_pick(dev, call);
+}
+
+int32_t trn__cpu_min(trn_device *dev, const trn_op_call *call)
+{
+    return run_pick(dev, call);
 }
 
 /* First index of the largest; a NaN is larger than all, -0 equals +0. */

@@ -86,6 +86,8 @@ typedef struct trn__cpu_reduction {
     int64_t col_units; /* units that they are cut into */
     int64_t n_units;
     uint32_t y_dtype;
+    bool smallest;      /* min, not max */
+    int64_t correction; /* of var */
     char *y;
 } trn__cpu_reduction;
 
@@ -100,7 +102,7 @@ void trn__cpu_reduction_init(trn__cpu_reduction *r, trn_device *dev,
 
 trn__cpu_unit trn__cpu_unit_of(const trn__cpu_reduction *r, int64_t index);
 
-/* sum, mean or norm of float elements. */
+/* sum, mean, norm or var of float elements. */
 int32_t trn__cpu_float_sum(const trn__cpu_reduction *r, uint32_t op);
 
 #endif

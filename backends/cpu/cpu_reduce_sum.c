@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sum, mean and norm of float elements, by the rules "reductions" and "mean,
- * variance" of the reproducibility contract.
+ * Sum, mean, norm and variance of float elements, by the rules "reductions" and
+ * "mean, variance" of the reproducibility contract.
  *
  * Blocks of 4096 elements are summed by kernels, and block sums are added in a
  * fixed tree.  GROUP blocks are a complete subtree of it, so that threads can
@@ -9,7 +9,8 @@
  *
  * f64 means and norms could overflow on the way: the largest magnitude is
  * found in the same pass, and the few outputs that need it are computed again
- * from scaled elements.
+ * from scaled elements.  A variance is a mean and then a sum of squares of the
+ * differences from it.
  */
 #include "backends/cpu/cpu_reduce.h"
 #include "kernels/integer_kernels.h"
@@ -61,7 +62,7 @@ static double sum_contiguous(const sum_job *j, uint32_t dtype, int64_t n,
                              const void *x, double shift)
 {
     const trn__kernel_set *set = &j->r->dev->set;
-    const bool squares = j->op == TRN_OP_norm;
+    const bool squares = j->op != TRN_OP_sum && j->op != TRN_OP_mean;
     if (dtype == TRN_F64)
         return squares ? set->block_sum_sq_f64(n, x, shift)
                        : set->block_sum_f64(n, x, shift);
@@ -88,7 +89,7 @@ static void sum_columns(const sum_job *j, const trn__cpu_unit *u, int64_t first,
 {
     const trn__kernel_set *set = &j->r->dev->set;
     const trn__cpu_reader *red = &j->r->red;
-    const bool squares = j->op == TRN_OP_norm;
+    const bool squares = j->op != TRN_OP_sum && j->op != TRN_OP_mean;
     const int64_t step = red->rank == 0 ? 0 : red->stride[0];
     double lanes[16 * TRN__CPU_COLS];
     const void *x = u->x + first * step * red->size;
@@ -212,6 +213,8 @@ static double scale_of(const sum_job *j, double top)
 {
     if (j->op == TRN_OP_mean)
         return top > 0x1p960 ? 0x1p-64 : 1.0;
+    if (j->op == TRN_OP_var) /* a vanishing square is smaller than any result */
+        return top > 0x1p480 ? 0x1p-600 : 1.0;
     if (top > 0x1p500)
         return 0x1p-600;
     return top > 0 && top < 0x1p-500 ? 0x1p600 : 1.0;
@@ -234,32 +237,68 @@ static void load_shift(const sum_job *j, const trn__cpu_unit *u, double *shift)
             shift[c] = 0.0;
 }
 
+/* The sums of one unit, with j's shift; and the largest magnitudes. */
+static void sum_unit(const sum_job *j, bool shared, double *sum, double *top)
+{
+    sum_job own = *j;
+    if (shared)
+        sum_shared(&own, sum, top);
+    else
+        sum_subtree(&own, &own.u, 0, j->n_blocks, sum, top);
+}
+
+/* Sums, means or norms of the unit j->u; top: the largest magnitudes. */
+static void values_of(const sum_job *j, bool shared, double *sum, double *top)
+{
+    double shift[TRN__CPU_COLS] = {0};
+    const int64_t size = j->r->kept.size;
+    sum_job own = *j;
+    if (j->op == TRN_OP_mean) {
+        load_shift(j, &j->u, shift);
+        own.shift = shift;
+    }
+    sum_unit(&own, shared, sum, top);
+    for (int64_t c = 0; c < j->u.width; c++) {
+        const double scale = j->track ? scale_of(j, top[c]) : 1.0;
+        if (scale == 1.0) {
+            sum[c] = finish(j, sum[c], shift[c]);
+            continue;
+        }
+        sum[c] = sum_scaled(&own, j->u.x + c * size, shift[c], scale);
+        sum[c] = finish(j, sum[c], shift[c] * scale) / scale;
+    }
+}
+
+static void variances_of(const sum_job *j, bool shared, double *sum)
+{
+    double mean[TRN__CPU_COLS], top[TRN__CPU_COLS], unused[TRN__CPU_COLS];
+    const double zero = 0.0, n = (double)(j->r->n_red - j->r->correction);
+    sum_job own = *j;
+    own.op = TRN_OP_mean;
+    values_of(&own, shared, mean, top);
+    own.op = TRN_OP_var;
+    own.shift = mean;
+    sum_unit(&own, shared, sum, unused);
+    for (int64_t c = 0; c < j->u.width; c++) {
+        const double scale = j->track ? scale_of(j, top[c]) : 1.0;
+        if (scale != 1.0)
+            sum[c] =
+                sum_scaled(&own, j->u.x + c * j->r->kept.size, mean[c], scale);
+        sum[c] = n > 0 ? sum[c] / n / scale / scale : zero / zero;
+    }
+}
+
 static void reduce_unit(const sum_job *j, const trn__cpu_unit *u, bool shared)
 {
-    double shift[TRN__CPU_COLS], sum[TRN__CPU_COLS], top[TRN__CPU_COLS];
+    double sum[TRN__CPU_COLS], top[TRN__CPU_COLS];
     const trn__cpu_reduction *r = j->r;
     sum_job own = *j;
     own.u = *u;
     own.shift = NULL;
-    if (j->op == TRN_OP_mean) {
-        load_shift(j, u, shift);
-        own.shift = shift;
-    } else {
-        memset(shift, 0, sizeof shift);
-    }
-    if (shared)
-        sum_shared(&own, sum, top);
+    if (j->op == TRN_OP_var)
+        variances_of(&own, shared, sum);
     else
-        sum_subtree(&own, u, 0, j->n_blocks, sum, top);
-    for (int64_t c = 0; c < u->width; c++) {
-        const double scale = j->track ? scale_of(j, top[c]) : 1.0;
-        sum[c] = scale == 1.0 ? finish(j, sum[c], shift[c])
-                              : finish(j,
-                                       sum_scaled(&own, u->x + c * r->kept.size,
-                                                  shift[c], scale),
-                                       shift[c] * scale) /
-                                    scale;
-    }
+        values_of(&own, shared, sum, top);
     trn__convert(TRN_F64, (trn_dtype)r->y_dtype, u->width, sum,
                  r->y + u->first * (int64_t)trn__cpu_size(r->y_dtype));
 }
@@ -276,7 +315,8 @@ static void unit_range(void *arg, int64_t begin, int64_t end)
 static void fill_empty(const trn__cpu_reduction *r, uint32_t op)
 {
     const double zero = 0.0;
-    const double value = op == TRN_OP_mean ? zero / zero : zero;
+    const bool divides = op == TRN_OP_mean || op == TRN_OP_var;
+    const double value = divides ? zero / zero : zero;
     const int64_t size = (int64_t)trn__cpu_size(r->y_dtype);
     for (int64_t o = 0; o < r->n_out; o++)
         trn__convert(TRN_F64, (trn_dtype)r->y_dtype, 1, &value,

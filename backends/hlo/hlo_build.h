@@ -55,6 +55,8 @@ int32_t trn__hlo_flat(trn__hlo_module *m, int32_t x);
 int32_t trn__hlo_broadcast(trn__hlo_module *m, int32_t x, uint32_t rank,
                            const int64_t *dims, const int64_t *map);
 int32_t trn__hlo_transpose(trn__hlo_module *m, int32_t x, const int64_t *perm);
+/* x backwards along the dimensions of `mask`; x itself if there are none */
+int32_t trn__hlo_reverse(trn__hlo_module *m, int32_t x, uint32_t mask);
 int32_t trn__hlo_slice(trn__hlo_module *m, int32_t x, const int64_t *start,
                        const int64_t *limit, const int64_t *stride);
 /* x[begin, end) of a rank-1 x */

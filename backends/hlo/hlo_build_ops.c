@@ -118,6 +118,19 @@ int32_t trn__hlo_transpose(trn__hlo_module *m, int32_t x, const int64_t *perm)
     return trn__hlo_number_of(m, t);
 }
 
+int32_t trn__hlo_reverse(trn__hlo_module *m, int32_t x, uint32_t mask)
+{
+    const trn__hlo_shape s = trn__hlo_shape_of(m, x);
+    if (x < 0 || mask == 0)
+        return x;
+    trn__hlo_inst *y = trn__hlo_add(m, TRN__HLO_OP_REVERSE, 1, &x, &s);
+    for (uint32_t d = 0; y != NULL && d < s.rank; d++) {
+        if ((mask >> d) & 1u)
+            push(&y->list[0], d);
+    }
+    return trn__hlo_number_of(m, y);
+}
+
 int32_t trn__hlo_slice(trn__hlo_module *m, int32_t x, const int64_t *start,
                        const int64_t *limit, const int64_t *stride)
 {

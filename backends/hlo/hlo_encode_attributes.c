@@ -207,8 +207,8 @@ void trn__hlo_encode_attributes(trn__hlo_arena *a, const trn__hlo_inst *inst,
     else if (op == TRN__HLO_OP_DOT)
         p->dot_dimension_numbers = dot(a, inst->list);
     if (op == TRN__HLO_OP_BROADCAST || op == TRN__HLO_OP_TRANSPOSE ||
-        op == TRN__HLO_OP_CONCATENATE || op == TRN__HLO_OP_IOTA ||
-        op == TRN__HLO_OP_REDUCE)
+        op == TRN__HLO_OP_REVERSE || op == TRN__HLO_OP_CONCATENATE ||
+        op == TRN__HLO_OP_IOTA || op == TRN__HLO_OP_REDUCE)
         p->dimensions = trn__hlo_take_list(a, &inst->list[0], &p->n_dimensions);
     if (op == TRN__HLO_OP_GATHER) {
         p->gather_dimension_numbers = gather(a, inst);

@@ -41,6 +41,7 @@ typedef enum trn__hlo_type {
  *   constant      literal: a scalar's bits (its bytes, low ones first)
  *   broadcast     list[0]: to which dimension of the result each one goes
  *   transpose     list[0]: permutation; result dim d is operand's list[0][d]
+ *   reverse       list[0]: the dimensions that run backwards
  *   slice         list[0] start, list[1] limit, list[2] stride
  *   concatenate   list[0][0]: the dimension
  *   pad           list[0] low, list[1] high, list[2] interior; operand 1: value
@@ -66,6 +67,7 @@ typedef enum trn__hlo_type {
     X(RESHAPE, "reshape", 1)                 \
     X(BROADCAST, "broadcast", 1)             \
     X(TRANSPOSE, "transpose", 1)             \
+    X(REVERSE, "reverse", 1)                 \
     X(SLICE, "slice", 1)                     \
     X(CONCATENATE, "concatenate", -1)        \
     X(PAD, "pad", 2)                         \

@@ -163,7 +163,9 @@ static void lower_inputs(trn__hlo_lowering *l)
         const trn_arg arg = trn__hlo_value_arg(l, v);
         if (!takes(l, &arg))
             return;
-        l->value[v] = trn__hlo_arg_numel(&arg) == 0
+        const bool empty = trn__hlo_arg_numel(&arg) == 0;
+        l->param_of[i] = empty ? -1 : l->program->n_params;
+        l->value[v] = empty
                           ? TRN__HLO_EMPTY
                           : trn__hlo_new_param(l, TRN__HLO_INPUT, i, arg.dtype,
                                                arg.rank, arg.shape);
@@ -242,6 +244,8 @@ static void begin(trn__hlo_lowering *l)
         trn__hlo_fail(&l->m, TRN_ERR_INTERNAL, "hlo: not a graph");
     const size_t n_values = (size_t)l->info.n_values + 1;
     l->value = trn__hlo_cleared(l, n_values * sizeof *l->value);
+    l->param_of = trn__hlo_cleared(l, ((size_t)l->info.n_inputs + 1) *
+                                          sizeof *l->param_of);
     l->replaces = trn__hlo_cleared(l, n_values * sizeof *l->replaces);
     l->guarded = trn__hlo_cleared(l, n_values * sizeof *l->guarded);
     if (l->m.status != TRN_OK)
@@ -296,6 +300,7 @@ static int32_t finish(trn__hlo_lowering *l)
         status = l->host->fail(l->host->host, status, l->m.message);
     trn__hlo_module_free(&l->m);
     l->host->dealloc(l->host->host, l->value);
+    l->host->dealloc(l->host->host, l->param_of);
     l->host->dealloc(l->host->host, l->replaces);
     l->host->dealloc(l->host->host, l->guarded);
     return status;

@@ -46,11 +46,19 @@ typedef struct trn__hlo_watch {
     int32_t value;    /* a scalar: the value there; -1: of no interest */
 } trn__hlo_watch;
 
+/* Attributes of the rows whose draws the host may make. */
+typedef union trn__hlo_random_attrs {
+    trn_random_attrs random;
+    trn_randint_attrs randint;
+    trn_permutation_attrs permutation;
+} trn__hlo_random_attrs;
+
 /* A draw that the host makes: its call, but for key, number and memory. */
 typedef struct trn__hlo_random {
     uint32_t op;
     int32_t draw;
-    trn_random_attrs attrs;
+    trn__hlo_random_attrs attrs;
+    uint32_t attrs_size;
     trn_arg out;
 } trn__hlo_random;
 
@@ -77,6 +85,8 @@ typedef struct trn__hlo_lowering {
     int32_t node_number;
     int32_t *value;     /* of each value of the graph its instruction; EMPTY */
     int32_t draws;      /* the parameter's instruction, -1: not there yet */
+    int32_t *param_of;  /* of each input of the graph, -1: it has no elements */
+    bool *is_result;    /* of each instruction, while results are made */
     int32_t *replaces;  /* of each value the parameter whose memory it takes
                            over, -1: none */
     bool *guarded;      /* of each value: it is the old one if not `good` */

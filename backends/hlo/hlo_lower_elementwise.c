@@ -16,6 +16,7 @@ UNARY(exp, TRN__HLO_OP_EXP)
 UNARY(log, TRN__HLO_OP_LOG)
 UNARY(tanh, TRN__HLO_OP_TANH)
 UNARY(sqrt, TRN__HLO_OP_SQRT)
+UNARY(floor, TRN__HLO_OP_FLOOR)
 
 #define BINARY(name, OPCODE)                                                   \
     int32_t trn__hlo_lower_##name(trn__hlo_lowering *l)                        \

@@ -4,7 +4,8 @@
  *
  * What the elements of a draw are is written in kernels/philox.h; uniform has
  * the CPU's bits, normal the same integers through the device's logarithm and
- * sine.
+ * sine.  Integers without bias take as many words as rejection wants, and an
+ * exchange needs the one before: randint and permutation are always the host's.
  */
 #include <string.h>
 
@@ -277,7 +278,8 @@ static int32_t from_host(trn__hlo_lowering *l)
     memset(r, 0, sizeof *r);
     r->op = l->node.op;
     r->draw = l->node.draw;
-    memcpy(&r->attrs, l->node.attrs, sizeof r->attrs);
+    r->attrs_size = l->node.attrs_size;
+    memcpy(&r->attrs, l->node.attrs, r->attrs_size);
     r->out = y;
     return trn__hlo_new_param(l, TRN__HLO_RANDOM, d->n_randoms++, y.dtype,
                               y.rank, y.shape);
@@ -302,4 +304,14 @@ int32_t trn__hlo_lower_normal(trn__hlo_lowering *l)
     const int32_t x = normal(l, n);
     return finished(
         l, y.dtype == TRN_F64 ? x : trn__hlo_convert(&l->m, TRN__HLO_F32, x));
+}
+
+int32_t trn__hlo_lower_randint(trn__hlo_lowering *l)
+{
+    return from_host(l);
+}
+
+int32_t trn__hlo_lower_permutation(trn__hlo_lowering *l)
+{
+    return from_host(l);
 }

@@ -91,3 +91,35 @@ int32_t trn__hlo_lower_full(trn__hlo_lowering *l)
     const int32_t value = trn__hlo_value(l, 0, dtype, rounding);
     return trn__hlo_splat(&l->m, trn__hlo_cast(&l->m, s.type, value), &s);
 }
+
+/* x backwards along axis by rows: axis in front, its rows by number, back. */
+static int32_t flipped_by_rows(trn__hlo_module *m, int32_t x, uint32_t axis)
+{
+    const trn__hlo_shape s = trn__hlo_shape_of(m, x);
+    const int64_t n = s.dims[axis];
+    int64_t front[TRN__HLO_MAX_RANK], back[TRN__HLO_MAX_RANK];
+    for (uint32_t d = 0; d < s.rank; d++) {
+        front[d] = d == 0 ? axis : d <= axis ? d - 1 : d;
+        back[d] = d == axis ? 0 : d < axis ? d + 1 : d;
+    }
+    const int32_t up = trn__hlo_iota(m, TRN__HLO_S32, 1, &n, 0);
+    const int32_t last = trn__hlo_like(m, (double)(n - 1), up);
+    const int32_t down = trn__hlo_binary(m, TRN__HLO_OP_SUBTRACT, last, up);
+    x = trn__hlo_gather_rows(m, trn__hlo_transpose(m, x, front), down);
+    return trn__hlo_transpose(m, x, back);
+}
+
+int32_t trn__hlo_lower_flip(trn__hlo_lowering *l)
+{
+    const trn_flip_attrs *at = l->node.attrs;
+    const trn_arg arg = trn__hlo_in_arg(l, 0);
+    const bool native = (l->profile->ops >> TRN__HLO_OP_REVERSE) & 1u;
+    int32_t x = trn__hlo_in(l, 0);
+    if (native)
+        return trn__hlo_reverse(&l->m, x, at->axes);
+    for (uint32_t d = 0; d < arg.rank; d++) {
+        if (((at->axes >> d) & 1u) != 0 && arg.shape[d] > 1)
+            x = flipped_by_rows(&l->m, x, d);
+    }
+    return x;
+}

@@ -164,6 +164,65 @@ int32_t trn__hlo_lower_norm(trn__hlo_lowering *l)
     return trn__hlo_down(l, shaped(l, y));
 }
 
+/* x less its first element along the axes: 0 everywhere if all are equal. */
+static int32_t less_first(trn__hlo_module *m, int32_t x, uint32_t axes)
+{
+    const trn__hlo_shape s = trn__hlo_shape_of(m, x);
+    int64_t start[TRN__HLO_MAX_RANK] = {0}, limit[TRN__HLO_MAX_RANK];
+    int64_t stride[TRN__HLO_MAX_RANK], kept[TRN__HLO_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < s.rank; d++) {
+        const bool reduced = (axes >> d) & 1u;
+        limit[d] = reduced ? 1 : s.dims[d];
+        stride[d] = 1;
+        if (!reduced)
+            kept[rank++] = s.dims[d];
+    }
+    const int32_t first = trn__hlo_reshape(
+        m, trn__hlo_slice(m, x, start, limit, stride), rank, kept);
+    return trn__hlo_binary(m, TRN__HLO_OP_SUBTRACT, x,
+                           spread(m, first, axes, &s));
+}
+
+/* x / n, for a number n that may be rounded. */
+static int32_t over(trn__hlo_module *m, int32_t x, double n)
+{
+    const trn__hlo_shape s = trn__hlo_shape_of(m, x);
+    const bool wide = s.type == TRN__HLO_F64;
+    const uint64_t bits = trn__hlo_round(
+        n, wide ? (uint32_t)TRN_F64 : (uint32_t)TRN_F32, TRN__HLO_NEAREST);
+    const int32_t count = trn__hlo_splat(m, trn__hlo_bits(m, s.type, bits), &s);
+    return trn__hlo_binary(m, TRN__HLO_OP_DIVIDE, x, count);
+}
+
+/* The mean of the squares of x - mean, where both are less the first element.
+ */
+int32_t trn__hlo_lower_var(trn__hlo_lowering *l)
+{
+    trn__hlo_module *m = &l->m;
+    const trn_var_attrs *at = l->node.attrs;
+    const trn_arg arg = trn__hlo_in_arg(l, 0);
+    double n = 1;
+    for (uint32_t d = 0; d < arg.rank; d++)
+        n *= (at->axes >> d) & 1u ? (double)arg.shape[d] : 1.0;
+    if (n <= (double)at->correction) {
+        const int32_t zero = trn__hlo_zeros(l);
+        return trn__hlo_binary(m, TRN__HLO_OP_DIVIDE, zero, zero);
+    }
+    const int32_t x = less_first(m, trn__hlo_up(l, 0), at->axes);
+    const trn__hlo_shape s = trn__hlo_shape_of(m, x);
+    const int32_t start = trn__hlo_number(m, s.type, 0.0);
+    const int32_t mean =
+        over(m, trn__hlo_reduce(m, TRN__HLO_OP_ADD, x, at->axes, start), n);
+    const int32_t d = trn__hlo_binary(m, TRN__HLO_OP_SUBTRACT, x,
+                                      spread(m, mean, at->axes, &s));
+    const int32_t sum = trn__hlo_reduce(
+        m, TRN__HLO_OP_ADD, trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, d, d),
+        at->axes, start);
+    return trn__hlo_down(l,
+                         shaped(l, over(m, sum, n - (double)at->correction)));
+}
+
 int32_t trn__hlo_lower_max(trn__hlo_lowering *l)
 {
     return trn__hlo_down(

@@ -181,7 +181,7 @@ static int32_t fill_random(const trn_host_services *host,
         .n_out = 1,
         .out = outs,
         .attrs = &r->attrs,
-        .attrs_size = (uint32_t)sizeof r->attrs,
+        .attrs_size = r->attrs_size,
         .key = e->draws[r->draw][0],
         .draw = e->draws[r->draw][1],
     };

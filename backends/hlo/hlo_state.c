@@ -12,13 +12,7 @@
 
 int32_t trn__hlo_state_param(const trn__hlo_lowering *l, int32_t input)
 {
-    const trn__hlo_program *p = l->program;
-    for (int32_t i = 0; input >= 0 && i < p->n_params; i++) {
-        if (p->params[i].source == TRN__HLO_INPUT &&
-            p->params[i].index == input)
-            return i;
-    }
-    return -1;
+    return input < 0 ? -1 : l->param_of[input];
 }
 
 void trn__hlo_find_states(trn__hlo_lowering *l)

@@ -179,7 +179,8 @@ static void say_attributes(const writer *w, const trn__hlo_inst *inst)
     const uint32_t op = inst->op;
     char name[TRN__HLO_NAME_SIZE];
     if (op == TRN__HLO_OP_BROADCAST || op == TRN__HLO_OP_TRANSPOSE ||
-        op == TRN__HLO_OP_CONCATENATE || op == TRN__HLO_OP_REDUCE)
+        op == TRN__HLO_OP_REVERSE || op == TRN__HLO_OP_CONCATENATE ||
+        op == TRN__HLO_OP_REDUCE)
         say_list(w, "dimensions", &inst->list[0]);
     else if (op == TRN__HLO_OP_IOTA)
         say(w, ", iota_dimension=%lld", (long long)inst->list[0].at[0]);

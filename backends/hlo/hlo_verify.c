@@ -183,6 +183,7 @@ static trn__hlo_rule_fn *rule_of(uint32_t op)
         [TRN__HLO_OP_RESHAPE] = trn__hlo_rule_reshape,
         [TRN__HLO_OP_BROADCAST] = trn__hlo_rule_broadcast,
         [TRN__HLO_OP_TRANSPOSE] = trn__hlo_rule_transpose,
+        [TRN__HLO_OP_REVERSE] = trn__hlo_rule_reverse,
         [TRN__HLO_OP_SLICE] = trn__hlo_rule_slice,
         [TRN__HLO_OP_CONCATENATE] = trn__hlo_rule_concatenate,
         [TRN__HLO_OP_PAD] = trn__hlo_rule_pad,

@@ -32,8 +32,8 @@ typedef bool trn__hlo_rule_fn(const trn__hlo_check *c, trn__hlo_shape *want);
 trn__hlo_rule_fn trn__hlo_rule_reduce, trn__hlo_rule_dot, trn__hlo_rule_gather,
     trn__hlo_rule_scatter;
 trn__hlo_rule_fn trn__hlo_rule_reshape, trn__hlo_rule_broadcast,
-    trn__hlo_rule_transpose, trn__hlo_rule_slice, trn__hlo_rule_concatenate,
-    trn__hlo_rule_pad, trn__hlo_rule_iota;
+    trn__hlo_rule_transpose, trn__hlo_rule_reverse, trn__hlo_rule_slice,
+    trn__hlo_rule_concatenate, trn__hlo_rule_pad, trn__hlo_rule_iota;
 trn__hlo_rule_fn trn__hlo_rule_convert, trn__hlo_rule_select,
     trn__hlo_rule_compare, trn__hlo_rule_elementwise;
 

@@ -51,6 +51,13 @@ bool trn__hlo_rule_transpose(const trn__hlo_check *c, trn__hlo_shape *want)
     return true;
 }
 
+bool trn__hlo_rule_reverse(const trn__hlo_check *c, trn__hlo_shape *want)
+{
+    *want = *c->in[0];
+    return trn__hlo_dimensions(c, &c->inst->list[0], "dimensions", want->rank,
+                               false);
+}
+
 bool trn__hlo_rule_slice(const trn__hlo_check *c, trn__hlo_shape *want)
 {
     const trn__hlo_list *list = c->inst->list;

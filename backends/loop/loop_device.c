@@ -149,6 +149,20 @@ static bool asks_for_type(const trn_op_call *call)
            call->in[0] == call->out[0];
 }
 
+/* A host that cannot tell has kernels for all that it knew then. */
+static bool has_kernel(const trn_device *dev, const trn_op_call *call)
+{
+    const trn_host_services *host = dev->host;
+#ifdef TRN_HAS_REFERENCE_SUPPORTS
+    if (host->size >= offsetof(trn_host_services, reference_supports) +
+                          sizeof host->reference_supports)
+        return host->reference_supports(host->host, call);
+#endif
+    (void)host;
+    (void)call;
+    return true;
+}
+
 static bool loop_supports(trn_device *dev, const trn_op_call *call)
 {
     if (!asks_for_type(call) && trn__loop_call(dev, TRN__LOOP_supports))
@@ -162,7 +176,8 @@ static bool loop_supports(trn_device *dev, const trn_op_call *call)
             return false;
     }
     return call->op < TRN_OP_LIMIT &&
-           (asks_for_type(call) || !dev->options.lacks[call->op]);
+           (asks_for_type(call) ||
+            (!dev->options.lacks[call->op] && has_kernel(dev, call)));
 }
 
 static const char *loop_describe(trn_device *dev)

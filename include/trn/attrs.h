@@ -21,7 +21,7 @@ typedef struct trn_axes {
     int32_t axis[TRN_MAX_RANK];
 } trn_axes;
 
-/* reduction of cross_entropy */
+/* reduction of losses */
 typedef enum trn_reduction {
     TRN_REDUCE_MEAN = 0,
     TRN_REDUCE_SUM = 1,

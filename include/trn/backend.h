@@ -81,6 +81,10 @@ typedef struct trn_host_services {
     void (*region_begin)(void *host);
     void (*region_end)(void *host);
     bool (*graph_scalar)(const trn_graph *g, int32_t i, trn_graph_scalar *out);
+    /* does reference_op take this call?  Composites without a kernel it does
+     * not; the question is that of `supports`, from any thread */
+    bool (*reference_supports)(void *host, const trn_op_call *call);
+#define TRN_HAS_REFERENCE_SUPPORTS 1
 } trn_host_services;
 
 /* One entry for a device in a shared object: TRN_PLUGIN_ENTRY.  Gives the

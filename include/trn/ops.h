@@ -38,6 +38,33 @@ TRN_API trn_tensor *trn_tanh(trn_tensor *x);
 TRN_API trn_tensor *trn_sqrt(trn_tensor *x);
 /* y = max(x, 0)             x: numbers; y'(0) = 0; NaN stays NaN */
 TRN_API trn_tensor *trn_relu(trn_tensor *x);
+/* y = |x|                   x: numbers; y'(0) = 0; |INT_MIN| = INT_MIN */
+TRN_API trn_tensor *trn_abs(trn_tensor *x);
+/* y = 1, -1 or 0, as x is   x: numbers; 0 for NaN and +0 for -0, as in PyTorch;
+ * gradient 0 */
+TRN_API trn_tensor *trn_sign(trn_tensor *x);
+/* y = largest integer <= x  x: float; -0, infinities and NaN stay; gradient 0
+ */
+TRN_API trn_tensor *trn_floor(trn_tensor *x);
+/* y = smallest integer >= x as trn_floor; what is in (-1, 0) gives -0 */
+TRN_API trn_tensor *trn_ceil(trn_tensor *x);
+/* y = nearest integer to x  as trn_floor; the even one in the middle */
+TRN_API trn_tensor *trn_round(trn_tensor *x);
+/* y = 1 / sqrt x            x: float, two roundings; y(+-0) = +-inf, NaN below
+ * 0; y'(0) = -inf, but 0 for a gradient 0 */
+TRN_API trn_tensor *trn_rsqrt(trn_tensor *x);
+/* y = 1 / (1 + e^-x)        x: float; within 3 ulp in f32, 5 in f64; exactly 0
+ * below -87.34 (f64 -708.39), as e^x is */
+TRN_API trn_tensor *trn_sigmoid(trn_tensor *x);
+/* y = x sigmoid x           x: float; within 4 ulp in f32, 6 in f64; NaN at
+ * -inf, as in PyTorch */
+TRN_API trn_tensor *trn_silu(trn_tensor *x);
+/* y = x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))             x: float
+ * Computed as x sigmoid z, z = x (1.5957691 + 0.0713548 x^2), which is the same
+ * and loses nothing where x is negative: within 4 + 4 |z| ulp, |z| < 88 (f64
+ * 709).  NaN at -inf, as in PyTorch.
+ * Source: Hendrycks and Gimpel 2016. */
+TRN_API trn_tensor *trn_gelu_tanh(trn_tensor *x);
 
 /* y = a + b                 integers wrap; bool: not accepted */
 TRN_API trn_tensor *trn_add(trn_tensor *a, trn_tensor *b);
@@ -57,6 +84,17 @@ TRN_API trn_tensor *trn_maximum(trn_tensor *a, trn_tensor *b);
 TRN_API trn_tensor *trn_greater(trn_tensor *a, trn_tensor *b);
 /* y = (a = b)               y: bool, false for NaN; no gradient */
 TRN_API trn_tensor *trn_equal(trn_tensor *a, trn_tensor *b);
+/* y = min(a, b)             IEEE 754-2019 minimum: NaN wins, -0 < +0; a tie
+ * shares the gradient equally */
+TRN_API trn_tensor *trn_minimum(trn_tensor *a, trn_tensor *b);
+/* y = a < b                 y: bool, false for NaN; no gradient */
+TRN_API trn_tensor *trn_less(trn_tensor *a, trn_tensor *b);
+/* y = a <= b                y: bool, false for NaN; no gradient */
+TRN_API trn_tensor *trn_less_equal(trn_tensor *a, trn_tensor *b);
+/* y = a >= b                y: bool, false for NaN; no gradient */
+TRN_API trn_tensor *trn_greater_equal(trn_tensor *a, trn_tensor *b);
+/* y = not (a = b)           y: bool, true for NaN; no gradient */
+TRN_API trn_tensor *trn_not_equal(trn_tensor *a, trn_tensor *b);
 /* y = a where the condition holds, else b.   condition: bool
  * The branch not taken leaks nothing, forward or backward. */
 TRN_API trn_tensor *trn_where(trn_tensor *condition, trn_tensor *a,
@@ -97,6 +135,16 @@ TRN_API trn_tensor *trn_slice(trn_tensor *x, int axis, int64_t start,
  * neighbours along axis; none negative. */
 TRN_API trn_tensor *trn_pad(trn_tensor *x, int axis, int64_t before,
                             int64_t after, int64_t interior);
+/* y = the n tensors one after the other along axis.   n >= 1, one shape but
+ * along axis, where any may be empty; types are promoted, bools stay bool.
+ * n = 0: NULL, and no context to tell. */
+TRN_API trn_tensor *trn_concat(int n, trn_tensor *const *tensors, int axis);
+/* trn_concat along a new axis: y[.., i, ..] = tensors[i], of one shape.   axis
+ * counts in y: one of [-rank - 1, rank + 1) */
+TRN_API trn_tensor *trn_stack(int n, trn_tensor *const *tensors, int axis);
+/* y[.., i, ..] = x[.., n - 1 - i, ..] along axes: bit d for axis d, or
+ * TRN_ALL_AXES; 0 is a copy */
+TRN_API trn_tensor *trn_flip(trn_tensor *x, uint32_t axes);
 
 /* ---- reductions ----
  * axes: bit d for axis d, or TRN_ALL_AXES; keep_dims: reduced axes stay with
@@ -114,6 +162,17 @@ TRN_API trn_tensor *trn_norm(trn_tensor *x, uint32_t axes, bool keep_dims);
 /* y = largest x over axes; NaN wins; ties share the gradient equally.
  * TRN_ERR_SHAPE if empty.  Numbers. */
 TRN_API trn_tensor *trn_max(trn_tensor *x, uint32_t axes, bool keep_dims);
+/* y = smallest x over axes; else as trn_max. */
+TRN_API trn_tensor *trn_min(trn_tensor *x, uint32_t axes, bool keep_dims);
+/* y = sum of (x - mean x)^2 over axes / (n - correction), n: number of elements
+ * reduced.   correction 0: of a population; 1: unbiased.  Exactly 0 for equal
+ * elements, without overflow on the way; NaN where n <= correction.  Float.
+ * TRN_ERR_ARG for a negative correction. */
+TRN_API trn_tensor *trn_var(trn_tensor *x, uint32_t axes, bool keep_dims,
+                            int64_t correction);
+/* y = ln sum of e^x over axes, without overflow.   +inf if an element is, -inf
+ * if all are or there is none; infinite elements share the gradient.  Float. */
+TRN_API trn_tensor *trn_logsumexp(trn_tensor *x, uint32_t axes, bool keep_dims);
 /* y = first index of the largest x along axis (a NaN is the largest), i32.
  * TRN_ERR_SHAPE if the axis is empty.  No gradient. */
 TRN_API trn_tensor *trn_argmax(trn_tensor *x, int axis);
@@ -142,6 +201,14 @@ TRN_API trn_tensor *trn_gather(trn_tensor *x, int axis, trn_tensor *index);
  * the order of i.   x, index: one shape, x float; y: `size` along axis */
 TRN_API trn_tensor *trn_scatter_add(trn_tensor *x, int axis, trn_tensor *index,
                                     int64_t size);
+/* y[.., i, ..] = x[.., index[i], ..] along axis.   index: [n]; y: x's shape but
+ * n along axis.  The gradient adds duplicates in the order of the indices. */
+TRN_API trn_tensor *trn_index_select(trn_tensor *x, int axis,
+                                     trn_tensor *index);
+/* y[.., c] = 1 where index[..] = c, else 0   index: [..], y: [.., n_classes] of
+ * dtype, any but bool; n_classes >= 1.  No gradient. */
+TRN_API trn_tensor *trn_one_hot(trn_tensor *index, int64_t n_classes,
+                                trn_dtype dtype);
 
 /* ---- making ---- */
 
@@ -162,26 +229,50 @@ typedef struct trn_cross_entropy_options {
     uint32_t reduction; /* trn_reduction, default TRN_REDUCE_MEAN */
     bool has_ignore_index;
     int64_t ignore_index; /* targets of this value do not count; at most 2^53 in
-                             magnitude */
+                             magnitude; not with probability targets */
+    double label_smoothing; /* s, in [0, 1]; default 0 */
+    trn_tensor *weight; /* of the classes, [C] of the logits' type; NULL: all 1;
+                           borrowed for the call */
 } trn_cross_entropy_options;
 
-#define TRN_CROSS_ENTROPY_INIT                                                 \
-    {                                                                          \
-        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, false, 0 \
+#define TRN_CROSS_ENTROPY_INIT                                              \
+    {                                                                       \
+        (uint32_t)sizeof(trn_cross_entropy_options), TRN_REDUCE_MEAN, 0, 0, \
+            0.0, NULL                                                       \
     }
 
 /*
- * y = mean over n of -log_softmax(logits)[n, target n]
+ * y = mean over n of l[n],
+ * l[n] = -sum over c of weight[c] q[n, c] log_softmax(logits)[n, c],
+ * q[n, c] = (1 - s) (c = target[n]) + s / C             s: label_smoothing
  * logits: [N, C] float, target: [N] i32 or i64; y: [], or [N] for
  * TRN_REDUCE_NONE
  *
- * The mean divides by the number of targets that count; if none counts, y is 0
- * with zero gradients.  options NULL: the defaults.
+ * Probability targets: a float target [N, C] of the logits' type stands for
+ * (c = target[n]); it need not add up to 1.
+ *
+ * The mean divides by the summed weight[target[n]] of the targets that count:
+ * their number without weights.  If none counts or that sum is 0, y is 0 with
+ * zero gradients.  With probability targets it divides by N (N = 0: y is 0).
+ * A class with the factor weight[c] q[n, c] = 0 adds 0, also if its logit is
+ * -inf.  Gradients for logits, weight and probability targets.  label_smoothing
+ * is a VALUE.  options NULL: the defaults.
  * Errors: TRN_ERR_INDEX for a target outside [0, C) that is not ignored, naming
  *         position and value, for every reduction.
+ * Source: PyTorch's cross_entropy, which gives NaN where y is 0 above.
  */
 TRN_API trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
                                       const trn_cross_entropy_options *options);
+
+/*
+ * y = mean of (input - target)^2            input, target: float, broadcast
+ *
+ * TRN_REDUCE_SUM: the sum; TRN_REDUCE_NONE: the squares, in the shape that both
+ * broadcast to.  Without elements the mean is NaN, the sum 0.
+ * Errors: TRN_ERR_ARG for what is no trn_reduction.
+ */
+TRN_API trn_tensor *trn_mse_loss(trn_tensor *input, trn_tensor *target,
+                                 trn_reduction reduction);
 
 /* ---- writing ---- */
 

@@ -34,6 +34,19 @@ TRN_API trn_tensor *trn_uniform(trn_generator *g, trn_dtype dtype, int rank,
 TRN_API trn_tensor *trn_normal(trn_generator *g, trn_dtype dtype, int rank,
                                const int64_t *shape);
 
+/* y ~ the integers of [low, high), each as likely (rejection: kernels/philox.h
+ * states the method).   dtype: i32, i64, or 0 for i32; low < high, and
+ * [low, high) within dtype: TRN_ERR_ARG.  low and high are STATIC.  No
+ * gradient. */
+TRN_API trn_tensor *trn_randint(trn_generator *g, trn_dtype dtype, int64_t low,
+                                int64_t high, int rank, const int64_t *shape);
+
+/* y = 0 .. n - 1 in random order, each order as likely (Fisher-Yates, in the
+ * order of kernels/philox.h).   y: [n], i32 or i64 (dtype 0: i32), n >= 0.  No
+ * gradient. */
+TRN_API trn_tensor *trn_permutation(trn_generator *g, trn_dtype dtype,
+                                    int64_t n);
+
 /* y = 0 with probability p, else x / (1 - p)         x: float, p in [0, 1]
  * p = 0 is the identity, p = 1 gives zeros.  p is a VALUE. */
 TRN_API trn_tensor *trn_dropout(trn_tensor *x, double p, trn_generator *g);

@@ -268,6 +268,17 @@ static inline __m256d max_f64(__m256d a, __m256d b)
     return _mm256_and_pd(_mm256_max_pd(a, b), _mm256_max_pd(b, a));
 }
 
+/* Likewise, where the OR is -0 if either zero is. */
+static inline __m256 min_f32(__m256 a, __m256 b)
+{
+    return _mm256_or_ps(_mm256_min_ps(a, b), _mm256_min_ps(b, a));
+}
+
+static inline __m256d min_f64(__m256d a, __m256d b)
+{
+    return _mm256_or_pd(_mm256_min_pd(a, b), _mm256_min_pd(b, a));
+}
+
 float trn__avx2_max_f32(int64_t n, const float *x)
 {
     if (n < 16)
@@ -311,4 +322,49 @@ double trn__avx2_max_f64(int64_t n, const double *x)
     double rest[4];
     _mm256_storeu_pd(rest, max_f64(m0, m1));
     return trn__generic_max_f64(4, rest);
+}
+
+float trn__avx2_min_f32(int64_t n, const float *x)
+{
+    if (n < 16)
+        return trn__generic_min_f32(n, x);
+    __m256 m0 = _mm256_loadu_ps(x);
+    __m256 m1 = _mm256_loadu_ps(x + 8);
+    __m256 nan = _mm256_setzero_ps();
+    for (int64_t i = 0; i < n; i += 16) {
+        /* The last step overlaps the one before it, which changes nothing. */
+        const float *at = x + (i + 16 <= n ? i : n - 16);
+        const __m256 a = _mm256_loadu_ps(at);
+        const __m256 b = _mm256_loadu_ps(at + 8);
+        nan = _mm256_or_ps(nan, _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+        m0 = min_f32(m0, a);
+        m1 = min_f32(m1, b);
+    }
+    if (_mm256_movemask_ps(nan))
+        return __builtin_nanf("");
+    float rest[8];
+    _mm256_storeu_ps(rest, min_f32(m0, m1));
+    return trn__generic_min_f32(8, rest);
+}
+
+double trn__avx2_min_f64(int64_t n, const double *x)
+{
+    if (n < 8)
+        return trn__generic_min_f64(n, x);
+    __m256d m0 = _mm256_loadu_pd(x);
+    __m256d m1 = _mm256_loadu_pd(x + 4);
+    __m256d nan = _mm256_setzero_pd();
+    for (int64_t i = 0; i < n; i += 8) {
+        const double *at = x + (i + 8 <= n ? i : n - 8);
+        const __m256d a = _mm256_loadu_pd(at);
+        const __m256d b = _mm256_loadu_pd(at + 4);
+        nan = _mm256_or_pd(nan, _mm256_cmp_pd(a, b, _CMP_UNORD_Q));
+        m0 = min_f64(m0, a);
+        m1 = min_f64(m1, b);
+    }
+    if (_mm256_movemask_pd(nan))
+        return __builtin_nan("");
+    double rest[4];
+    _mm256_storeu_pd(rest, min_f64(m0, m1));
+    return trn__generic_min_f64(4, rest);
 }

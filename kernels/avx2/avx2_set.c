@@ -21,6 +21,8 @@ static void overlay_elementwise(trn__kernel_set *s)
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     SET_##cls(nm)
 #include "trn/ops.def"
+#define TRN_ROWLESS(nm, cls) SET_##cls(nm)
+#include "kernels/rowless.def"
 }
 
 void trn__overlay_avx2(trn__kernel_set *s)
@@ -41,6 +43,8 @@ void trn__overlay_avx2(trn__kernel_set *s)
     s->block_cols_sum_sq_f64 = trn__avx2_block_cols_sum_sq_f64;
     s->max_f32 = trn__avx2_max_f32;
     s->max_f64 = trn__avx2_max_f64;
+    s->min_f32 = trn__avx2_min_f32;
+    s->min_f64 = trn__avx2_min_f64;
     s->matmul_tile_f32 = trn__avx2_matmul_tile_f32;
     s->matmul_tile_f64 = trn__avx2_matmul_tile_f64;
     s->f32_from_bf16 = trn__avx2_f32_from_bf16;

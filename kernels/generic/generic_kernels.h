@@ -33,6 +33,8 @@
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     TRN__PROTO_##cls(nm)
 #include "trn/ops.def"
+#define TRN_ROWLESS(nm, cls) TRN__PROTO_##cls(nm)
+#include "kernels/rowless.def"
 #undef TRN__PROTO_UNARY
 #undef TRN__PROTO_BINARY
 #undef TRN__PROTO_COMPARE
@@ -53,6 +55,8 @@ trn__block_cols_f64_fn trn__generic_block_cols_sum_f64;
 trn__block_cols_f64_fn trn__generic_block_cols_sum_sq_f64;
 float trn__generic_max_f32(int64_t n, const float *x);
 double trn__generic_max_f64(int64_t n, const double *x);
+float trn__generic_min_f32(int64_t n, const float *x);
+double trn__generic_min_f64(int64_t n, const double *x);
 
 /* matrix products */
 trn__matmul_tile_f32_fn trn__generic_matmul_tile_f32;

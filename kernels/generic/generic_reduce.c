@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Block reductions of the generic set: sums, sums of squares, maxima.
+ * Block reductions of the generic set: sums, sums of squares, maxima, minima.
  *
  * Element i goes to lane i mod 16, each lane adds in f64 in increasing i, and
  * the lanes are folded +8, +4, +2, +1.  The order is fixed by the index alone:
@@ -138,8 +138,8 @@ void trn__generic_block_cols_sum_sq_f64(int64_t n_rows, int64_t n_cols,
 }
 
 /*
- * IEEE 754-2019 maximum.  Which NaN comes out is not promised, so it is always
- * the same one; of two zeros the positive one is larger.
+ * IEEE 754-2019 maximum and minimum.  Which NaN comes out is not promised, so
+ * it is always the same one; of two zeros the positive one is larger.
  */
 float trn__generic_max_f32(int64_t n, const float *x)
 {
@@ -162,6 +162,32 @@ double trn__generic_max_f64(int64_t n, const double *x)
             return __builtin_nan("");
         if (x[i] > best ||
             (x[i] == 0.0 && best == 0.0 && __builtin_signbit(best)))
+            best = x[i];
+    }
+    return best;
+}
+
+float trn__generic_min_f32(int64_t n, const float *x)
+{
+    float best = x[0];
+    for (int64_t i = 0; i < n; i++) {
+        if (x[i] != x[i])
+            return __builtin_nanf("");
+        if (x[i] < best ||
+            (x[i] == 0.0f && best == 0.0f && __builtin_signbit(x[i])))
+            best = x[i];
+    }
+    return best;
+}
+
+double trn__generic_min_f64(int64_t n, const double *x)
+{
+    double best = x[0];
+    for (int64_t i = 0; i < n; i++) {
+        if (x[i] != x[i])
+            return __builtin_nan("");
+        if (x[i] < best ||
+            (x[i] == 0.0 && best == 0.0 && __builtin_signbit(x[i])))
             best = x[i];
     }
     return best;

@@ -21,6 +21,8 @@ static const trn__kernel_set generic_set = {
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     FIELD_##cls(nm)
 #include "trn/ops.def"
+#define TRN_ROWLESS(nm, cls) FIELD_##cls(nm)
+#include "kernels/rowless.def"
 
     .mr_f32 = TRN__GENERIC_MR_F32,
     .nr_f32 = TRN__GENERIC_NR_F32,
@@ -36,6 +38,8 @@ static const trn__kernel_set generic_set = {
     .block_cols_sum_sq_f64 = trn__generic_block_cols_sum_sq_f64,
     .max_f32 = trn__generic_max_f32,
     .max_f64 = trn__generic_max_f64,
+    .min_f32 = trn__generic_min_f32,
+    .min_f64 = trn__generic_min_f64,
     .matmul_tile_f32 = trn__generic_matmul_tile_f32,
     .matmul_tile_f64 = trn__generic_matmul_tile_f64,
     .f32_from_bf16 = trn__generic_f32_from_bf16,

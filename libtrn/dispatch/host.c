@@ -81,6 +81,7 @@ void trn__host_services(trn_context *c, trn_host_services *out)
         .graph_input = trn__graph_get_input,
         .graph_scalar = trn__graph_get_scalar,
         .reference_op = trn__reference_op,
+        .reference_supports = trn__reference_supports,
         .region_begin = host_region_begin,
         .region_end = host_region_end,
     };

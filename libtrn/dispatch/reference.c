@@ -186,6 +186,12 @@ static int32_t run(trn__reference *r, const trn_op_call *call)
     return cpu->run_op(r->device, call);
 }
 
+bool trn__reference_supports(void *host, const trn_op_call *call)
+{
+    (void)host; /* the answer depends on the call alone, as any `supports` */
+    return is_view(call->op) || trn__cpu_backend.supports(NULL, call);
+}
+
 int32_t trn__reference_op(void *host, const trn_op_call *call)
 {
     trn_context *c = host;

@@ -15,6 +15,9 @@ bool trn__op_checks(uint32_t op, uint32_t dtype)
     case TRN_OP_scatter_add:
     case TRN_OP_cross_entropy:
     case TRN_OP_cross_entropy_grad:
+    case TRN_OP_cross_entropy_weighted:
+    case TRN_OP_index_select:
+    case TRN_OP_one_hot:
         return true;
     case TRN_OP_div:
         return !trn__is_float(dtype);

@@ -57,6 +57,13 @@ static int64_t special_flops(const trn_graph *g, const trn__graph_node *n)
         return times(numel(g, n->in[0]), 5); /* max, -, exp, +, / */
     case TRN_OP_cross_entropy_grad:          /* and minus the target, times g */
         return times(numel(g, n->in[0]), 7);
+    case TRN_OP_cross_entropy_weighted: /* and times weight, + */
+    case TRN_OP_soft_cross_entropy:     /* and times target and weight, + */
+        return times(numel(g, n->in[0]), 8);
+    case TRN_OP_var: /* +, -, square, + */
+        return times(numel(g, n->in[0]), 4);
+    case TRN_OP_mse_loss: /* -, square, + */
+        return times(numel(g, n->in[0]), 3);
     case TRN_OP_matmul:
         return matmul_flops(g, n);
     default:
@@ -95,7 +102,9 @@ int64_t trn__graph_node_flops(const trn_graph *g, int32_t node)
     case TRN__GRAPH_COMPARE:
         return numel(g, n->out[0]);
     case TRN__GRAPH_REDUCE:
-        return times(numel(g, n->in[0]), n->op == TRN_OP_norm ? 2 : 1);
+        return times(numel(g, n->in[0]), n->op == TRN_OP_norm        ? 2
+                                         : n->op == TRN_OP_logsumexp ? 4
+                                                                     : 1);
     case TRN__GRAPH_UPDATE:
         return update_flops(g, n);
     case TRN__GRAPH_RANDOM:
@@ -116,7 +125,8 @@ static int64_t element_bytes(const trn_graph *g, int32_t v)
 static int64_t read_bytes(const trn_graph *g, const trn__graph_node *n, int i)
 {
     int64_t elements = trn__graph_elements(g, n->in[i]);
-    bool picks = n->op == TRN_OP_embedding || n->op == TRN_OP_gather;
+    bool picks = n->op == TRN_OP_embedding || n->op == TRN_OP_gather ||
+                 n->op == TRN_OP_index_select;
     if (n->op == TRN_OP_assign && i == 0)
         return 0;
     if (picks && i == 0 && elements > numel(g, n->out[0]))

@@ -68,7 +68,8 @@ typedef struct trn__record {
 } trn__record;
 
 typedef struct trn__tape {
-    bool off; /* inside a no-grad region, a walk, or a decomposition */
+    bool off;        /* inside a no-grad region, a walk, or a decomposition */
+    uint32_t inside; /* the op whose decomposition runs; 0: none */
     int no_grad_depth;
     uint64_t seq;
     uint64_t walks;

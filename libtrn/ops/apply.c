@@ -67,10 +67,14 @@ trn_tensor *trn__make_view(trn__call *k, const trn__op_info *info,
 static bool decompose(trn__call *k, const trn__op_info *info)
 {
     trn__scope scope;
+    uint32_t inside = k->c->tape->inside;
     bool mode = trn__grad_mode(k->c, false);
+    if (inside == 0)
+        k->c->tape->inside = k->op;
     trn__scope_enter(k->c, &scope);
     trn_tensor *y = trn__scope_leave(k->c, &scope, info->decompose(k));
     trn__grad_mode(k->c, mode);
+    k->c->tape->inside = inside;
     if (y == NULL)
         return false;
     if (info->writes == 0)
@@ -90,6 +94,13 @@ static trn_status prepare_writes(trn__call *k, const trn__op_info *info)
             k->in[i]->storage->version++;
     }
     return TRN_OK;
+}
+
+/* Whose name a report gets: that of the op which the program called. */
+static const char *called(const trn__call *k)
+{
+    uint32_t inside = k->c->tape->inside;
+    return trn__ops[inside == 0 ? k->op : inside].name;
 }
 
 static bool compute(trn__call *k, const trn__op_info *info,
@@ -117,7 +128,7 @@ static bool compute(trn__call *k, const trn__op_info *info,
                   "%s: device %s does not have it for these types", info->name,
                   k->c->backend->name);
     } else if (info->writes == 0 || prepare_writes(k, info) == TRN_OK) {
-        trn__run(k, info->name, &operands);
+        trn__run(k, called(k), &operands);
     }
     if (k->c->status == TRN_OK)
         return true;

@@ -18,7 +18,8 @@ static void desc_like(const trn_tensor *x, trn__desc *out)
 
 static bool takes_integers(uint32_t op)
 {
-    return op == TRN_OP_neg || op == TRN_OP_relu;
+    return op == TRN_OP_neg || op == TRN_OP_relu || op == TRN_OP_abs ||
+           op == TRN_OP_sign;
 }
 
 bool trn__infer_unary(const trn__call *k, trn__desc *out)
@@ -37,7 +38,8 @@ bool trn__infer_unary(const trn__call *k, trn__desc *out)
 
 bool trn__infer_binary(const trn__call *k, trn__desc *out)
 {
-    if (k->in[0]->arg.dtype == TRN_BOOL && k->op != TRN_OP_equal) {
+    if (k->in[0]->arg.dtype == TRN_BOOL && k->op != TRN_OP_equal &&
+        k->op != TRN_OP_not_equal) {
         trn__fail(k->c, TRN_ERR_DTYPE,
                   "%s: both inputs are bool; expected numbers",
                   trn__ops[k->op].name);
@@ -57,8 +59,7 @@ bool trn__infer_compare(const trn__call *k, trn__desc *out)
     return true;
 }
 
-/* x and y of one type and one shape; false with the error raised. */
-static bool meet(uint32_t op, trn_tensor **x, trn_tensor **y)
+bool trn__meet(uint32_t op, trn_tensor **x, trn_tensor **y)
 {
     trn_tensor *a = *x, *b = *y;
     if (a->arg.dtype != b->arg.dtype) {
@@ -101,7 +102,8 @@ static trn_tensor *binary(uint32_t op, trn_tensor *a, trn_tensor *b)
             return NULL;
         trn__scope scope;
         trn__scope_enter(k.c, &scope);
-        trn_tensor *y = meet(op, &k.in[0], &k.in[1]) ? trn__apply(&k) : NULL;
+        trn_tensor *y =
+            trn__meet(op, &k.in[0], &k.in[1]) ? trn__apply(&k) : NULL;
         return trn__scope_leave(k.c, &scope, y);
     }
     return trn__apply(&k);
@@ -120,6 +122,15 @@ UNARY(sqrt)
 UNARY(relu)
 UNARY(copy)
 UNARY(check_finite)
+UNARY(abs)
+UNARY(sign)
+UNARY(floor)
+UNARY(ceil)
+UNARY(round)
+UNARY(rsqrt)
+UNARY(sigmoid)
+UNARY(silu)
+UNARY(gelu_tanh)
 
 #define BINARY(nm)                                     \
     trn_tensor *trn_##nm(trn_tensor *a, trn_tensor *b) \
@@ -134,6 +145,11 @@ BINARY(pow)
 BINARY(maximum)
 BINARY(greater)
 BINARY(equal)
+BINARY(minimum)
+BINARY(less)
+BINARY(less_equal)
+BINARY(greater_equal)
+BINARY(not_equal)
 
 bool trn__infer_copy(const trn__call *k, trn__desc *out)
 {
@@ -164,7 +180,7 @@ static trn_tensor *choose(trn__call *k)
 {
     uint32_t rank;
     int64_t shape[TRN_MAX_RANK];
-    if (!meet(TRN_OP_where, &k->in[1], &k->in[2]))
+    if (!trn__meet(TRN_OP_where, &k->in[1], &k->in[2]))
         return NULL;
     if (!trn__broadcast(&k->in[0]->arg, &k->in[1]->arg, &rank, shape)) {
         trn__fail(k->c, TRN_ERR_SHAPE,

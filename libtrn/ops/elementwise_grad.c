@@ -48,6 +48,47 @@ void trn__grad_relu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     gin[0] = trn_where(trn_greater(k->out, zero), g, zero);
 }
 
+void trn__grad_abs(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *x = k->in[0]; /* gx = g, -g or, at 0, 0 */
+    trn_tensor *zero = trn__zeros_like(g);
+    trn_tensor *below = trn_where(trn_greater(zero, x), trn_neg(g), zero);
+    gin[0] = trn_where(trn_greater(x, zero), g, below);
+}
+
+/* 0, as a function of g all the same: its gradient can be asked for. */
+static trn_tensor *nothing_of(trn_tensor *g)
+{
+    if (g == NULL)
+        return NULL;
+    trn_tensor *never = trn_full(g->c, TRN_BOOL, 0, NULL, 0.0);
+    return trn_where(never, g, trn__zeros_like(g));
+}
+
+#define STEPS(nm)                                                            \
+    void trn__grad_##nm(const trn__call *k, trn_tensor *g, trn_tensor **gin) \
+    {                                                                        \
+        (void)k;                                                             \
+        gin[0] = nothing_of(g);                                              \
+    }
+STEPS(sign)
+STEPS(floor)
+STEPS(ceil)
+STEPS(round)
+
+void trn__grad_rsqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    /* gx = -g y / (2 x), and 0 where x and g are 0, as for sqrt */
+    trn_tensor *x = k->in[0], *y = k->out;
+    trn_tensor *zero = trn__zeros_like(y), *one = trn__constant_like(y, 1.0);
+    trn_tensor *at_0 = trn_equal(x, zero);
+    trn_tensor *both = trn_where(at_0, trn_equal(g, zero), at_0);
+    trn_tensor *divisor = trn_where(both, one, trn_mul_scalar(x, -2.0));
+    trn_tensor *factor = trn_where(both, one, y);
+    trn_tensor *slope = trn_div(trn_mul(g, factor), divisor);
+    gin[0] = trn_where(both, zero, slope);
+}
+
 void trn__grad_add(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     (void)k;
@@ -105,6 +146,16 @@ void trn__grad_maximum(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     trn_tensor *half = trn_mul_scalar(g, 0.5);
     gin[0] = trn_where(tie, half, trn_where(trn_greater(a, b), g, zero));
     gin[1] = trn_where(tie, half, trn_where(trn_greater(b, a), g, zero));
+}
+
+void trn__grad_minimum(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *a = k->in[0], *b = k->in[1];
+    trn_tensor *zero = trn__zeros_like(g);
+    trn_tensor *tie = trn_equal(a, b); /* ga = g, g / 2 or 0 */
+    trn_tensor *half = trn_mul_scalar(g, 0.5);
+    gin[0] = trn_where(tie, half, trn_where(trn_greater(b, a), g, zero));
+    gin[1] = trn_where(tie, half, trn_where(trn_greater(a, b), g, zero));
 }
 
 void trn__grad_where(const trn__call *k, trn_tensor *g, trn_tensor **gin)

@@ -91,6 +91,10 @@ int trn__axis(trn_context *c, const char *what, const trn_tensor *x, int axis);
 /* x itself if it has that shape, else trn_expand() of it. */
 trn_tensor *trn__expanded(trn_tensor *x, int rank, const int64_t *shape);
 
+/* Both of one type and one shape, by casts and views; false with the error
+ * raised. */
+bool trn__meet(uint32_t op, trn_tensor **x, trn_tensor **y);
+
 /* 0 and 1 of x's type in x's shape, without memory of that size. */
 trn_tensor *trn__zeros_like(trn_tensor *x);
 trn_tensor *trn__constant_like(trn_tensor *x, double value);

@@ -73,20 +73,6 @@ uint64_t trn__hash_text(const char *text)
     return hash;
 }
 
-/* A number below n without bias: 64-bit words beyond the last full multiple
- * of n are thrown away (rejection). */
-static uint64_t bounded(const trn_generator *g, uint64_t draw, uint64_t n,
-                        uint64_t *block)
-{
-    uint64_t limit = UINT64_MAX - UINT64_MAX % n;
-    for (;;) {
-        trn__philox_block word = trn__philox_of(g->key, draw, (*block)++);
-        uint64_t x = (uint64_t)word.w[1] << 32 | word.w[0];
-        if (x < limit)
-            return x % n;
-    }
-}
-
 void trn__permutation(const trn_generator *g, uint64_t draw, int64_t n,
                       int64_t *perm)
 {
@@ -94,7 +80,8 @@ void trn__permutation(const trn_generator *g, uint64_t draw, int64_t n,
     for (int64_t i = 0; i < n; i++)
         perm[i] = i;
     for (int64_t i = n - 1; i > 0; i--) {
-        int64_t j = (int64_t)bounded(g, draw, (uint64_t)i + 1, &block);
+        int64_t j =
+            (int64_t)trn__philox_below(g->key, draw, (uint64_t)i + 1, &block);
         int64_t t = perm[i];
         perm[i] = perm[j];
         perm[j] = t;

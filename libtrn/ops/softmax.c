@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax, log_softmax and cross_entropy with their decompositions.
+ * softmax, log_softmax and the plain cross_entropy with their decompositions.
  *
  * Infinities go by their limits: an element equal to the row's maximum has the
  * difference 0 even if both are infinite, -inf contributes exactly 0, and a row
@@ -10,7 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "libtrn/context/struct_size.h"
 #include "libtrn/ops/op_table.h"
 
 /* d = x - max x along axis (0 at the maximum), e = e^d (0 where x is -inf),
@@ -304,40 +303,4 @@ void trn__grad_cross_entropy_grad(const trn__call *k, trn_tensor *g,
     trn_tensor *p = trn_softmax(x, 1);
     trn_tensor *mean = trn_sum(trn_mul(v, p), TRN_AXIS(1), true);
     gin[0] = trn_mul(p, trn_sub(v, mean));
-}
-
-#define MAX_EXACT ((int64_t)1 << 53) /* integers that a double holds */
-
-/* Can an element of t have that value?  If not, nothing is ignored. */
-static bool can_be(const trn_tensor *t, int64_t value)
-{
-    return t->arg.dtype != TRN_I32 ||
-           (value >= INT32_MIN && value <= INT32_MAX);
-}
-
-trn_tensor *trn_cross_entropy(trn_tensor *logits, trn_tensor *target,
-                              const trn_cross_entropy_options *options)
-{
-    trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
-    trn_cross_entropy_attrs at;
-    memset(&at, 0, sizeof at);
-    trn__call k =
-        trn__call_of(TRN_OP_cross_entropy, logits, target, &at, sizeof at);
-    if (trn__check_inputs(&k) != TRN_OK ||
-        trn__options_take(k.c, "cross_entropy",
-                          TRN__SIZED_trn_cross_entropy_options, &o,
-                          options) != TRN_OK)
-        return NULL;
-    at.reduction = (int32_t)o.reduction;
-    at.has_ignore_index = o.has_ignore_index && can_be(target, o.ignore_index);
-    at.ignore_index = at.has_ignore_index ? o.ignore_index : 0;
-    if (at.has_ignore_index &&
-        (at.ignore_index > MAX_EXACT || at.ignore_index < -MAX_EXACT)) {
-        trn__fail(k.c, TRN_ERR_ARG,
-                  "cross_entropy: ignore_index is %lld; expected at most 2^53 "
-                  "in magnitude",
-                  (long long)at.ignore_index);
-        return NULL;
-    }
-    return trn__apply(&k);
 }

@@ -60,6 +60,24 @@ static trn_tensor *scatter_add(trn_context *c)
                            trn_reshape(i, 2, (int64_t[]){2, 3}), 2);
 }
 
+static trn_tensor *index_select(trn_context *c)
+{
+    trn_tensor *i = vector(c, TRN_I32, 4, (double[]){0, 1, 5, 7});
+    return trn_index_select(matrix(c, 2, 5), 1, i);
+}
+
+/* Integers are selected element by element. */
+static trn_tensor *integer_select(trn_context *c)
+{
+    trn_tensor *i = vector(c, TRN_I64, 3, (double[]){0, 1, -2});
+    return trn_index_select(trn_cast(matrix(c, 2, 5), TRN_I32), 0, i);
+}
+
+static trn_tensor *one_hot(trn_context *c)
+{
+    return trn_one_hot(vector(c, TRN_I32, 3, (double[]){2, 3, 1}), 3, TRN_I32);
+}
+
 static trn_tensor *cross_entropy(trn_context *c)
 {
     trn_tensor *t = vector(c, TRN_I32, 3, (double[]){2, 5, -1});
@@ -73,6 +91,16 @@ static trn_tensor *cross_entropy_each(trn_context *c)
     o.has_ignore_index = true;
     o.ignore_index = -1;
     trn_tensor *t = vector(c, TRN_I64, 3, (double[]){2, -1, -2});
+    return trn_cross_entropy(matrix(c, 3, 5), t, &o);
+}
+
+static trn_tensor *cross_entropy_smoothed(trn_context *c)
+{
+    trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
+    o.has_ignore_index = true;
+    o.ignore_index = -1;
+    o.label_smoothing = 0.1;
+    trn_tensor *t = vector(c, TRN_I32, 3, (double[]){-1, 4, 5});
     return trn_cross_entropy(matrix(c, 3, 5), t, &o);
 }
 
@@ -128,8 +156,13 @@ static const bad_case bad_cases[] = {
     {"gradient of an embedding", embedding_gradient, "index 7"},
     {"gather", gather, "index 5"},
     {"scatter_add", scatter_add, "index 2"},
+    {"index_select", index_select, "index_select: index 5 at position 2"},
+    {"integers", integer_select, "index_select: index -2 at position 2"},
+    {"one_hot", one_hot, "one_hot: index 3 at position 1"},
     {"cross_entropy", cross_entropy, "index 5 at position 1"},
     {"cross_entropy, each", cross_entropy_each, "index -2 at position 2"},
+    {"cross_entropy, smoothed", cross_entropy_smoothed,
+     "cross_entropy_weighted: index 5 at position 2"},
     {"i32 by zero", divided_i32, "zero"},
     {"i64 by zero", divided_i64, "zero"},
     {"u32 by zero", divided_u32, "zero"},

@@ -74,11 +74,37 @@ const xla_bound xla_bounds[TRN_OP_LIMIT] = {
     [TRN_OP_log_softmax] = SUM(4, 0.5),
     [TRN_OP_cross_entropy] = SUM(4, 0.5),
     [TRN_OP_cross_entropy_grad] = SUM(4, 0.5),
+    [TRN_OP_cross_entropy_weighted] = SUM(6, 0.5),
+    [TRN_OP_soft_cross_entropy] = SUM(6, 0.5),
     [TRN_OP_assign] = MOVES,
+    [TRN_OP_concat] = MOVES,
+    [TRN_OP_flip] = MOVES,
+    [TRN_OP_index_select] = MOVES,
+    [TRN_OP_one_hot] = EXACT,
+    [TRN_OP_randint] = MOVES, /* the host's */
+    [TRN_OP_permutation] = MOVES,
     /* a b + c is one operation where the processor has it */
     [TRN_OP_sgd_update] = SUM(3, 0),
     [TRN_OP_sgd_momentum_update] = SUM(4, 0),
     [TRN_OP_adamw_update] = SUM(3, 0),
+    [TRN_OP_abs] = EXACT,
+    [TRN_OP_sign] = EXACT,
+    [TRN_OP_floor] = EXACT,
+    [TRN_OP_ceil] = EXACT,
+    [TRN_OP_round] = EXACT,
+    [TRN_OP_rsqrt] = ULPS(3, 3), /* a root and a quotient */
+    [TRN_OP_minimum] = EXACT,
+    [TRN_OP_less] = EXACT,
+    [TRN_OP_less_equal] = EXACT,
+    [TRN_OP_greater_equal] = EXACT,
+    [TRN_OP_not_equal] = EXACT,
+    [TRN_OP_min] = EXACT,
+    [TRN_OP_var] = SUM(4, 0.5),
+    [TRN_OP_logsumexp] = SUM(4, 0.5),
+    [TRN_OP_mse_loss] = SUM(4, 0.5),
+    [TRN_OP_sigmoid] = ULPS(4, 4),
+    [TRN_OP_silu] = ULPS(4, 4),
+    [TRN_OP_gelu_tanh] = SUM(6, 0),
 };
 
 long double xla_tiny(trn_dtype dtype)

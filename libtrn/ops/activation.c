@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sigmoid, silu and gelu_tanh: decompositions and gradients.
+ *
+ * sigmoid takes e^-|x|, which is at most 1, so nothing overflows and small
+ * results keep their digits.  bf16 and f16 are computed in f32, gradients too.
+ */
+#include "libtrn/ops/op_table.h"
+
+/* e = e^-|x|;  y = 1 / (1 + e), or e / (1 + e) where x < 0 */
+static trn_tensor *sigmoid(trn_tensor *x)
+{
+    trn_tensor *zero = trn__zeros_like(x), *one = trn__constant_like(x, 1.0);
+    trn_tensor *e = trn_exp(trn_neg(trn_abs(x)));
+    trn_tensor *top = trn_where(trn_less(x, zero), e, one);
+    return trn_div(top, trn_add_scalar(e, 1.0));
+}
+
+trn_tensor *trn__decompose_sigmoid(const trn__call *k)
+{
+    return trn__down(sigmoid(trn__up(k->in[0])), k->in[0]->arg.dtype);
+}
+
+trn_tensor *trn__decompose_silu(const trn__call *k)
+{
+    trn_tensor *x = trn__up(k->in[0]);
+    return trn__down(trn_mul(x, sigmoid(x)), k->in[0]->arg.dtype);
+}
+
+/* 2 sqrt(2/pi), and that times 0.044715; kernels/elementwise_ops.h has them
+ * too. */
+#define GELU_1 1.5957691216057308
+#define GELU_3 0.07135481627260025
+
+/* z = x (GELU_1 + GELU_3 x^2) */
+static trn_tensor *inner(trn_tensor *x)
+{
+    trn_tensor *cubic = trn_mul_scalar(trn_mul(x, x), GELU_3);
+    return trn_mul(x, trn_add_scalar(cubic, GELU_1));
+}
+
+trn_tensor *trn__decompose_gelu_tanh(const trn__call *k)
+{
+    trn_tensor *x = trn__up(k->in[0]);
+    trn_tensor *y = trn_mul(x, sigmoid(inner(x)));
+    return trn__down(y, k->in[0]->arg.dtype);
+}
+
+/* 1 - s */
+static trn_tensor *rest_of(trn_tensor *s)
+{
+    return trn_add_scalar(trn_neg(s), 1.0);
+}
+
+void trn__grad_sigmoid(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *y = trn__up(k->out); /* gx = g y (1 - y) */
+    trn_tensor *slope = trn_mul(y, rest_of(y));
+    gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
+}
+
+void trn__grad_silu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *x = trn__up(k->in[0]); /* gx = g s (1 + x (1 - s)) */
+    trn_tensor *s = trn_sigmoid(x);
+    trn_tensor *slope = trn_mul(s, trn_add_scalar(trn_mul(x, rest_of(s)), 1.0));
+    gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
+}
+
+void trn__grad_gelu_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    /* gx = g (s + x s (1 - s) z'), z' = GELU_1 + 3 GELU_3 x^2.  Far from 0,
+     * where s (1 - s) is 0, z is taken at 0: x^2 might be infinite. */
+    trn_tensor *x = trn__up(k->in[0]);
+    trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 100.0));
+    trn_tensor *near = trn_where(far, trn__zeros_like(x), x);
+    trn_tensor *s = trn_sigmoid(inner(x));
+    trn_tensor *square = trn_mul_scalar(trn_mul(near, near), 3 * GELU_3);
+    trn_tensor *steep = trn_mul(x, trn_add_scalar(square, GELU_1));
+    trn_tensor *slope = trn_add(s, trn_mul(steep, trn_mul(s, rest_of(s))));
+    gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
+}
