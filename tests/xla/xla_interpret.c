@@ -158,7 +158,8 @@ int32_t xla_interpret_node(trn_context *c, const trn_graph *g, int32_t node,
     double values[TRN__MAX_VALUES];
     trn_op_report found = {.kind = TRN_REPORT_NONE};
     any_attrs attrs;
-    if (v->wide && trn__graph_ops[n->op].cls == TRN__GRAPH_RANDOM)
+    if (v->wide && trn__graph_ops[n->op].cls == TRN__GRAPH_RANDOM &&
+        trn__is_float(g->values[n->out[0]].arg.dtype))
         return draw_wide(c, g, node, v, out[0]);
     attrs_of(n, v->wide, &attrs);
     for (int i = 0; i < n->n_out; i++) {
