@@ -85,6 +85,8 @@ static counter_fn *plugin_function(const char *device, const char *name)
     void *object = dlopen(device + sizeof prefix - 1, RTLD_NOW | RTLD_NOLOAD);
     void *symbol = object == NULL ? NULL : dlsym(object, name);
     memcpy(&fn, &symbol, sizeof fn);
+    if (object != NULL)
+        dlclose(object); /* our share alone: it stays loaded */
     return fn;
 }
 

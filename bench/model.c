@@ -59,7 +59,9 @@ void bench_model_open(bench_model *m, trn_context *c)
 
 bool bench_model_next(bench_model *m, trn_batch *b)
 {
-    return trn_data_next(m->data, b) || trn_data_next(m->data, b);
+    if (trn_data_next(m->data, b))
+        return true;
+    return trn_data_next(m->data, b); /* of the next epoch */
 }
 
 void bench_model_step(bench_model *m, const trn_batch *b)

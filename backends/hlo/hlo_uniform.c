@@ -120,7 +120,7 @@ static uint32_t of_all(const trn__hlo_module *m, const uint32_t *bits,
 static uint32_t of(const trn__hlo_module *m, const uint32_t *bits,
                    const trn__hlo_inst *y)
 {
-    operand x = {0};
+    operand x = {.shape = &y->shape};
     if (y->n_operands > 0)
         x = operand_of(m, bits, y, 0);
     switch (y->op) {

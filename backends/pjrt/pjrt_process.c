@@ -30,19 +30,20 @@ enum { MAX_PLUGINS = 16, MAX_CLIENTS = 32, MAX_PATH = 4096, MAX_TEXT = 4096 };
 struct trn__pjrt_plugin {
     char path[MAX_PATH];
     pjrt_calls calls;
-    int minor;
-    bool initialized;
-    int n_ending; /* clients that are being destroyed */
     /* the client that is being made */
-    bool busy;
-    bool done;
-    bool left_behind;
     pthread_t thread;
     char text[MAX_TEXT]; /* names and strings of its options */
     pjrt_named_value value[TRN__PJRT_MAX_OPTIONS];
     size_t n_values;
     pjrt_client *client;
     trn__pjrt_fault fault;
+    bool busy;
+    bool done;
+    bool left_behind;
+
+    bool initialized;
+    int minor;
+    int n_ending; /* clients that are being destroyed */
 };
 
 /* A client, and what it was made with. */
@@ -315,7 +316,7 @@ static int32_t make(trn__pjrt_plugin *p, const trn__pjrt_options *o,
                     shared_client **made, trn__pjrt_fault *fault)
 {
     int32_t status = begin(p, o, options, made, fault);
-    if (status != TRN_OK)
+    if (status != TRN_OK || *made == NULL)
         return status;
     status = finish(p, deadline, &(*made)->client, fault);
     if (status != TRN_OK)
@@ -330,7 +331,7 @@ int32_t trn__pjrt_client_open(trn__pjrt_plugin *plugin,
                               trn__pjrt_fault *fault)
 {
     struct timespec deadline;
-    shared_client *s;
+    shared_client *s = NULL;
     const char *options = text == NULL ? "" : text;
     clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_sec += seconds;
@@ -338,7 +339,7 @@ int32_t trn__pjrt_client_open(trn__pjrt_plugin *plugin,
     int32_t status = wait_for_turn(plugin, options, &deadline, &s, fault);
     if (status == TRN_OK && s == NULL)
         status = make(plugin, o, options, &deadline, &s, fault);
-    if (status == TRN_OK) {
+    if (status == TRN_OK && s != NULL) {
         s->n_users++;
         *client = s->client;
     }

@@ -50,7 +50,7 @@ bool trn__line_room(trn__line *l, int32_t n)
         trn__fail_memory(l->g->c, "graph", bytes);
         return false;
     }
-    if (l->room > 0)
+    if (l->at != NULL)
         memcpy(wider, l->at, (size_t)l->room * sizeof *wider);
     trn__free(l->g->c, l->at);
     l->at = wider;

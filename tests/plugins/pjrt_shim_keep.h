@@ -64,8 +64,10 @@ static void keep_program(const pjrt_compile_args *a)
         return;
     memcpy(bytes, a->source->code, a->source->code_size);
     memcpy(bytes + a->source->code_size, a->options, a->options_size);
-    *k =
-        (kept_program){a->loaded, bytes, a->source->code_size, a->options_size};
+    k->loaded = a->loaded;
+    k->bytes = bytes;
+    k->n_code = a->source->code_size;
+    k->n_options = a->options_size;
     n_kept++;
 }
 

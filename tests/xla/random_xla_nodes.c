@@ -24,6 +24,7 @@ typedef struct kind {
     xla_part part;
 } kind;
 
+TRN_PRINTF(3, 4)
 static void node_failed(xla_group *g, const place *at, const char *format, ...)
 {
     const xla_program *p = &g->program[at->program];
