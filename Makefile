@@ -184,7 +184,7 @@ $(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	$(if $(SAN)$(filter no,$(LINKS)),,$(if $(filter %/random-long %/bench-trn,$@),\
 	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
-include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk scripts/math.mk
+include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk scripts/math.mk scripts/bench.mk
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
   $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC) $(XLA_SRC)))
 
@@ -212,7 +212,7 @@ SEED ?= 0
 random: all $(B)/random-long ## N random programs and loops from SEED on; SEED=- goes on
 	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so $(B)/random-long $(N) $(SEED) $(B)
 
-bench-build: $(B)/bench-trn $(B)/tests/plugins/pjrt_timer.so
+bench-build: $(B)/bench-trn $(SIDES) $(B)/tests/plugins/pjrt_timer.so
 bench: all bench-build ## build and run the benchmarks; ARGS="..." are passed on
 	$(Q)$(B)/bench-trn $(ARGS)
 

@@ -11,8 +11,8 @@
 #include "bench/bench.h"
 
 static const bench_family *const families[] = {
-    &bench_peak,    &bench_overhead, &bench_matmul,
-    &bench_capture, &bench_step,     &bench_graph,
+    &bench_peak, &bench_overhead, &bench_matmul, &bench_capture,
+    &bench_step, &bench_graph,    &bench_rules,
 };
 enum { N_FAMILIES = (int)(sizeof families / sizeof families[0]) };
 

@@ -21,7 +21,7 @@ xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
     tests/*) checks="--checks=-clang-analyzer-*" ;;
     esac
     case $1 in
-    kernels/avx2/*)
+    kernels/avx2/* | kernels/free_order/*)
         [ -n "$X86" ] || exit 0
         extra="-mavx2 -mfma -mf16c"
         ;;

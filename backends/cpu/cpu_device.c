@@ -43,6 +43,9 @@ static int32_t choose_set(const trn_host_services *host, const char *argument,
 #if TRN__CPU_X86
     if ((strcmp(isa, "avx2") == 0 || strcmp(isa, "auto") == 0) && has_avx2()) {
         trn__overlay_avx2(set);
+#ifdef TRN_FREE_ORDER
+        trn__overlay_free_order(set);
+#endif
         return TRN_OK;
     }
 #endif
