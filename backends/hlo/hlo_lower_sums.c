@@ -296,39 +296,36 @@ static trn__hlo_dot_dims dims_of(const product *p)
     return d;
 }
 
+/* A factor over [batch.., M, N, K]: its rows go to axis `at`, and k, which is
+ * its axis `contract`, to the end. */
+static int32_t widen(trn__hlo_module *m, int32_t x, int64_t contract,
+                     int64_t at, const trn__hlo_shape *to)
+{
+    int64_t perm[TRN__HLO_MAX_RANK], map[TRN__HLO_MAX_RANK];
+    const int64_t k = to->rank - 1;
+    for (int64_t d = 0; d < k; d++)
+        perm[d] = map[d] = d;
+    if (contract == k - 2) { /* it stands before the rows */
+        perm[k - 2] = k - 1;
+        perm[k - 1] = k - 2;
+    }
+    map[k - 2] = at;
+    map[k - 1] = k;
+    return trn__hlo_broadcast(m, trn__hlo_transpose(m, x, perm), to->rank,
+                              to->dims, map);
+}
+
 /* The sum of products of integers, for compilers without integer dot. */
 static int32_t product_by_sum(trn__hlo_lowering *l, const product *p)
 {
     trn__hlo_module *m = &l->m;
     const trn_arg y = trn__hlo_out_arg(l);
     const trn__hlo_shape a = trn__hlo_shape_of(m, p->a);
-    const trn__hlo_shape b = trn__hlo_shape_of(m, p->b);
     trn__hlo_shape s = trn__hlo_array(a.type, y.rank + 1, y.shape);
-    int64_t map_a[TRN__HLO_MAX_RANK], map_b[TRN__HLO_MAX_RANK];
-    const int64_t k = y.rank; /* [batch.., M, N, K] */
+    const int64_t k = y.rank;
     s.dims[k] = a.dims[p->contract_a];
-    for (uint32_t d = 0; d < y.rank; d++)
-        map_a[d] = map_b[d] = d;
-    int64_t perm_a[TRN__HLO_MAX_RANK], perm_b[TRN__HLO_MAX_RANK];
-    for (uint32_t d = 0; d < y.rank; d++)
-        perm_a[d] = perm_b[d] = d;
-    if (p->contract_a == k - 2) { /* K before M: to the end */
-        perm_a[k - 2] = k - 1;
-        perm_a[k - 1] = k - 2;
-    }
-    if (p->contract_b == k - 2) {
-        perm_b[k - 2] = k - 1;
-        perm_b[k - 1] = k - 2;
-    }
-    (void)b;
-    map_a[k - 2] = k - 2;
-    map_a[k - 1] = k;
-    map_b[k - 2] = k - 1;
-    map_b[k - 1] = k;
-    const int32_t wide_a = trn__hlo_broadcast(
-        m, trn__hlo_transpose(m, p->a, perm_a), s.rank, s.dims, map_a);
-    const int32_t wide_b = trn__hlo_broadcast(
-        m, trn__hlo_transpose(m, p->b, perm_b), s.rank, s.dims, map_b);
+    const int32_t wide_a = widen(m, p->a, p->contract_a, k - 2, &s);
+    const int32_t wide_b = widen(m, p->b, p->contract_b, k - 1, &s);
     return trn__hlo_reduce(
         m, TRN__HLO_OP_ADD,
         trn__hlo_binary(m, TRN__HLO_OP_MULTIPLY, wide_a, wide_b), 1u << k,
