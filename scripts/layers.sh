@@ -53,6 +53,9 @@ ours() {
             return
             ;;
         backends/hlo/hlo.h) [ "$1" = libtrn/dispatch/hlo_bridge.c ] && return 0 ;;
+        backends/pjrt/pjrt_object.h)
+            [ "$1" = libtrn/dispatch/plugin.c ] && return 0
+            ;;
         backends/*) [ "$1" = libtrn/dispatch/registry.c ] && return 0 ;;
         esac
         ;;
@@ -105,7 +108,7 @@ foreign() {
     backends/hlo/* | backends/trn3/sim/*)
         has protobuf-c/protobuf-c.h "$2"
         ;;
-    backends/pjrt/*) has 'dlfcn.h pthread.h' "$2" ;;
+    backends/pjrt/*) has 'dlfcn.h elf.h pthread.h' "$2" ;;
     backends/trn3/*) has dlfcn.h "$2" ;;
     backends/loop/*) has pthread.h "$2" ;;
     tools/*) has 'jansson.h json-c/json.h' "$2" ;;

@@ -4,7 +4,10 @@
  * with its reason; a plug-in that never answers; who shares a client.
  */
 #include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "tests/cut_copy.h"
 #include "tests/pjrt_shim.h"
 
 /* Fails unless the device is refused so, twice: what was loaded the first time
@@ -41,6 +44,13 @@ static void what_names_no_file_is_refused(void **state)
                   "pjrt: /no/such.so: no such file");
     check_refused("pjrt:/no/such.so:x", NULL, TRN_ERR_DEVICE,
                   "pjrt: /no/such.so:x: no such file");
+    check_refused("pjrt:/:-1", NULL, TRN_ERR_DEVICE,
+                  "pjrt: /:-1: no such file; what follows its last colon is no "
+                  "ordinal; expected a number of 1 to 6 digits");
+    static char far[6000] = "pjrt:";
+    memset(far + 5, '/', sizeof far - 6);
+    check_refused(far, NULL, TRN_ERR_ARG,
+                  "has 5994 bytes; expected fewer than 4096");
     check_refused("pjrt:/dev/null/x", NULL, TRN_ERR_DEVICE,
                   "cannot be reached");
 }
@@ -58,6 +68,13 @@ static void what_is_no_plugin_is_refused(void **state)
     /* The whole is the name of a file, so the colon belongs to it. */
     check_refused(pjrt_device_at(path), NULL, TRN_ERR_DEVICE,
                   "pjrt_shim.so.no:1: cannot be loaded: ");
+    remove(path);
+    assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes to it */
+    check_refused(pjrt_device_at(path), NULL, TRN_ERR_DEVICE,
+                  "it is not a regular file");
+    remove(path);
+    harness_cut_copy(plugin_path("pjrt_shim.so"), path);
+    check_refused(pjrt_device_at(path), NULL, TRN_ERR_DEVICE, "it is cut off");
     remove(path);
     check_refused(pjrt_device_at(plugin_path("broken_no_entry.so")), NULL,
                   TRN_ERR_UNSUPPORTED,
@@ -319,6 +336,31 @@ static void threads_share_clients(void **state)
     assert_true(shim.mode(""));
 }
 
+/* The threads of a plug-in are not in the child. */
+static void a_forked_process_is_refused(void **state)
+{
+    (void)state;
+    needs_lowering();
+    assert_true(shim.mode("fake"));
+    shim.fail_at(NULL, 0, 0);
+    trn_context *c;
+    trn_options o = captured_options(LOOP, shim_device());
+    assert_int_equal(trn_open(&c, &o), TRN_OK);
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        trn_context *own;
+        bool right = trn_open(&own, &o) == TRN_ERR_DEVICE &&
+                     strstr(trn_errmsg(own), "this process was forked") != NULL;
+        trn_close(own);
+        _exit(right ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    captured_close(c);
+    assert_true(shim.mode(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +375,7 @@ int main(void)
         cmocka_unit_test(other_options_give_another_client),
         cmocka_unit_test(a_client_that_is_there_is_shared_while_another_hangs),
         cmocka_unit_test(threads_share_clients),
+        cmocka_unit_test(a_forked_process_is_refused),
     };
     unsetenv("TRN_PJRT_SHIM_REAL");
     return cmocka_run_group_tests(tests, shim_load, NULL);

@@ -6,9 +6,11 @@
 #define _GNU_SOURCE /* readlink */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "tests/cut_copy.h"
 #include "libtrn/context/context.h"
 
 /* "plugin:<folder of this program>/plugins/<file>" */
@@ -316,6 +318,12 @@ static void what_is_no_plugin_is_refused_with_its_reason(void **state)
                   "is not a shared object that can be loaded");
     unlink(name);
     check_refused(device, TRN_ERR_IO, "no such file");
+    assert_int_equal(mkfifo(name, 0600), 0); /* nobody writes to it */
+    check_refused(device, TRN_ERR_FORMAT, "it is not a regular file");
+    unlink(name);
+    harness_cut_copy(plugin("old_plugin.so") + strlen("plugin:"), name);
+    check_refused(device, TRN_ERR_FORMAT, "it is cut off");
+    unlink(name);
     check_refused("plugin:", TRN_ERR_ARG, "names no file");
     check_refused("plugin:/", TRN_ERR_FORMAT, "is not a shared object");
     check_refused("plugins", TRN_ERR_UNSUPPORTED, "is not known");

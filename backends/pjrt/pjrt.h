@@ -13,6 +13,8 @@
 #ifndef TRN_BACKENDS_PJRT_H
 #define TRN_BACKENDS_PJRT_H
 
+#include <pthread.h>
+
 #include "backends/hlo/hlo.h"
 #include "backends/pjrt/pjrt_api.h"
 
@@ -150,6 +152,10 @@ bool trn__pjrt_encoding_is_good(const char *bytes, size_t n_bytes);
 /* Loads a shared object and checks its table.  It is never unloaded. */
 int32_t trn__pjrt_load(const char *path, pjrt_calls *calls, int *minor,
                        trn__pjrt_fault *fault);
+
+/* pjrt_thread.c */
+/* A thread with a large stack and all signals blocked; false: there is none. */
+bool trn__pjrt_thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
 
 /* pjrt_process.c */
 int32_t trn__pjrt_plugin_at(const char *path, trn__pjrt_plugin **plugin,

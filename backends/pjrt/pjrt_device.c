@@ -43,6 +43,19 @@ static const char *find_ordinal(const char *argument)
     return all && digits >= 1 && digits <= 6 ? colon + 1 : NULL;
 }
 
+/* Is what is before the last colon a file?  Then the rest was meant to be an
+ * ordinal. */
+static bool bad_ordinal(char *path)
+{
+    char *colon = strrchr(path, ':');
+    if (colon == NULL || colon == path)
+        return false;
+    *colon = '\0';
+    bool there = access(path, F_OK) == 0;
+    *colon = ':';
+    return there;
+}
+
 static int32_t read_argument(const char *argument, request *r,
                              trn__pjrt_fault *fault)
 {
@@ -53,17 +66,31 @@ static int32_t read_argument(const char *argument, request *r,
     r->ordinal = 0;
     for (; digits != NULL && *digits != '\0'; digits++)
         r->ordinal = r->ordinal * 10 + (size_t)(*digits - '0');
-    if (n == 0 || n >= sizeof path)
+    if (n == 0)
         return trn__pjrt_say(fault, TRN_ERR_ARG,
                              "pjrt: no plug-in is named; expected "
                              "pjrt:/path/plugin.so[:ordinal]");
+    if (n >= sizeof path)
+        return trn__pjrt_say(fault, TRN_ERR_ARG,
+                             "pjrt: the path \"%.60s...\" has %zu bytes; "
+                             "expected fewer than %zu",
+                             argument, n, sizeof path);
     memcpy(path, argument, n);
     path[n] = '\0';
     if (realpath(path, r->path) != NULL)
         return TRN_OK;
-    return trn__pjrt_say(fault, TRN_ERR_DEVICE, "pjrt: %.400s: %s", path,
-                         errno == ENOENT ? "no such file"
-                                         : "cannot be reached");
+    if (errno != ENOENT)
+        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                             "pjrt: %.400s: cannot be reached: %s", path,
+                             errno == ELOOP     ? "links in a circle"
+                             : errno == ENOTDIR ? "a part is not a folder"
+                             : errno == EACCES  ? "permission denied"
+                                                : "a fault of the system");
+    return trn__pjrt_say(
+        fault, TRN_ERR_DEVICE, "pjrt: %.400s: no such file%s", path,
+        bad_ordinal(path) ? "; what follows its last colon is no ordinal; "
+                            "expected a number of 1 to 6 digits"
+                          : "");
 }
 
 static const char *option(const trn_host_services *host, const char *name)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/pjrt/pjrt.h"
+#include "backends/pjrt/pjrt_object.h"
 
 /* Takes one entry of the table over.  ISO C has no cast between pointers to
  * functions and bytes, so the pointer itself is copied. */
@@ -68,6 +69,11 @@ int32_t trn__pjrt_load(const char *path, pjrt_calls *calls, int *minor,
 {
     static const char missing[] = "cannot open shared object file";
     pjrt_entry_fn *entry = NULL;
+    const char *bad = trn__object_fault(path);
+    if (bad != NULL)
+        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                             "pjrt: %.300s: cannot be loaded: it %s", path,
+                             bad);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         const char *words = dlerror();

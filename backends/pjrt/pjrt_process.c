@@ -18,10 +18,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backends/pjrt/pjrt.h"
 
@@ -53,6 +54,11 @@ typedef struct shared_client {
     int64_t n_users;
     char options[MAX_TEXT];
 } shared_client;
+
+/* The process that has loaded plug-ins; 0: none.  After a fork the child has
+ * their memory, but none of their threads: whoever asks them for something
+ * there waits for ever. */
+static atomic_long owner;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
@@ -94,9 +100,13 @@ static int32_t add(const char *path, trn__pjrt_plugin **plugin,
                              "pjrt: %.300s: no room; a process may load %d "
                              "plug-ins",
                              path, MAX_PLUGINS);
+    atomic_store(&owner, (long)getpid());
     int32_t status = trn__pjrt_load(path, &p->calls, &p->minor, fault);
-    if (status != TRN_OK)
+    if (status != TRN_OK) {
+        if (n_plugins == 0) /* nobody's threads */
+            atomic_store(&owner, 0L);
         return status;
+    }
     memcpy(p->path, path, strlen(path) + 1);
     n_plugins++;
     *plugin = p;
@@ -106,6 +116,14 @@ static int32_t add(const char *path, trn__pjrt_plugin **plugin,
 int32_t trn__pjrt_plugin_at(const char *path, trn__pjrt_plugin **plugin,
                             trn__pjrt_fault *fault)
 {
+    long loaded_by = atomic_load(&owner); /* the lock may be the parent's */
+    if (loaded_by != 0 && loaded_by != (long)getpid())
+        return trn__pjrt_say(fault, TRN_ERR_DEVICE,
+                             "pjrt: %.300s: this process was forked from one "
+                             "that has loaded a plug-in, whose threads are not "
+                             "here; expected exec after the fork, or the fork "
+                             "before the first trn_open",
+                             path);
     pthread_mutex_lock(&lock);
     *plugin = find(path);
     int32_t status = *plugin != NULL ? TRN_OK : add(path, plugin, fault);
@@ -156,19 +174,6 @@ static void *make_client(void *arg)
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return NULL;
-}
-
-/* The plug-in's threads inherit that all signals are blocked, so the program's
- * handlers run in the program's own threads. */
-static bool start(trn__pjrt_plugin *p)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return false;
-    bool started = pthread_create(&p->thread, NULL, make_client, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
 }
 
 /* ---- who waits for it; the lock is held ---- */
@@ -278,7 +283,7 @@ static int32_t begin(trn__pjrt_plugin *p, const trn__pjrt_options *o,
                              MAX_TEXT);
     p->done = p->left_behind = false;
     p->client = NULL;
-    if (!start(p))
+    if (!trn__pjrt_thread_start(&p->thread, make_client, p))
         return trn__pjrt_say(fault, TRN_ERR_DEVICE,
                              "pjrt: making a client: no thread for it");
     p->busy = true;

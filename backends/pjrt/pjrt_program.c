@@ -44,6 +44,32 @@ static int32_t prepare(trn_device *dev, trn_program *p)
                : TRN_ERR_NOMEM;
 }
 
+/* A call of the plug-in's compiler, and what it said. */
+typedef struct compilation {
+    const pjrt_calls *api;
+    pjrt_compile_args *args;
+    pjrt_error *error;
+} compilation;
+
+static void *call_compiler(void *arg)
+{
+    compilation *k = arg;
+    k->error = k->api->compile(k->args);
+    return NULL;
+}
+
+/* In a thread with a large stack, since compilers recurse; without one here. */
+static pjrt_error *call_deep(const pjrt_calls *api, pjrt_compile_args *args)
+{
+    compilation k = {.api = api, .args = args};
+    pthread_t thread;
+    if (trn__pjrt_thread_start(&thread, call_compiler, &k))
+        pthread_join(thread, NULL);
+    else
+        call_compiler(&k);
+    return k.error;
+}
+
 static int32_t compile_once(trn_device *dev, trn_program *p)
 {
     static const char format[] = "hlo";
@@ -58,7 +84,7 @@ static int32_t compile_once(trn_device *dev, trn_program *p)
     const trn__pjrt_encoded *o = &dev->compile_options[p->hlo->plain_products];
     args.options = o->bytes;
     args.options_size = o->n;
-    int32_t status = trn__pjrt_check(dev->api, dev->api->compile(&args),
+    int32_t status = trn__pjrt_check(dev->api, call_deep(dev->api, &args),
                                      "compile", &dev->fault);
     p->loaded = status == TRN_OK ? args.loaded : NULL;
     return status;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/pjrt/pjrt_object.h"
 #include "libtrn/context/process.h"
 #include "libtrn/dispatch/plugin.h"
 
@@ -118,6 +119,14 @@ static const trn__plugin *load(trn_context *c, const char *path)
 {
     trn_backend table = {.size = 0};
     trn_plugin_fn entry = NULL;
+    const char *bad = trn__object_fault(path);
+    if (bad != NULL) {
+        trn__fail(c, TRN_ERR_FORMAT,
+                  "trn_open: plug-in %s: is not a shared object that can be "
+                  "loaded: it %s",
+                  path, bad);
+        return NULL;
+    }
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         const char *text = dlerror();

@@ -78,7 +78,10 @@ trn_status trn__device_open(trn_context *c, const char *name)
         return c->status;
     TRN_TRY(trn__reference_open(c));
     trn__host_services(c, &c->services);
+    trn__fp_env saved; /* threads of the device inherit the modes */
+    trn__fp_enter(&saved);
     int32_t status = found->open(&c->services, argument, &c->device);
+    trn__fp_leave(&saved);
     if (status == TRN_OK && c->device == NULL)
         status = TRN_ERR_DEVICE;
     if (status != TRN_OK) {

@@ -101,7 +101,10 @@ static trn_status compile(trn_context *c, trn__plan *plan)
     if (plan->graph == NULL)
         return c->status;
     TRN_TRY(trn__graph_prepare(plan->graph));
+    trn__fp_env saved; /* a compiler computes constants */
+    trn__fp_enter(&saved);
     int32_t status = b->compile(c->device, plan->graph, &plan->program);
+    trn__fp_leave(&saved);
     if (status == TRN_OK && c->status != TRN_OK)
         return c->status; /* the graph was not given to it as a whole */
     if (status != TRN_OK) {
