@@ -23,6 +23,7 @@ Q := $(if $(filter 1,$(V)),,@)
 SAY = $(if $(filter 1,$(V)),@:,@printf '  %-5s %s\n')
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
+MANDIR ?= $(PREFIX)/share/man
 OPT ?= $(if $(SAN),-O1,-O3)
 AR ?= ar
 C_DIRS := include libtrn kernels backends tools examples tests bench
@@ -239,8 +240,8 @@ deps: deps-check ## install what is missing for all targets (Debian, Ubuntu)
 deps-demo deps-test deps-xla deps-check: deps-%:
 	$(Q)CC='$(CC)' sh scripts/deps.sh $*
 
-install: all ## headers, libraries, trn, pkg-config file; DESTDIR=, PREFIX=
-	$(Q)AT='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
+install: all ## headers, libraries, trn, for pkg-config and CMake; DESTDIR=, PREFIX=
+	$(Q)AT='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' MANDIR='$(MANDIR)' \
 	    VERSION=$(VERSION) SONAME=$(SONAME) \
 	    PRIVATE='$(LIBS)' sh scripts/install.sh $(B)
 

@@ -14,7 +14,7 @@ want='zlib1g-dev libprotobuf-c-dev protobuf-c-compiler'
 command -v "${compiler%% *}" >/dev/null 2>&1 || want="gcc libc6-dev $want"
 case $level in
 demo) ;;
-test) want="$want libcmocka-dev libmpfr-dev libjansson-dev libopenblas-dev" ;;
+test) want="$want libcmocka-dev libmpfr-dev libjansson-dev libopenblas-dev cmake pkgconf g++" ;;
 xla)
     want="$want libcmocka-dev libmpfr-dev libjansson-dev libopenblas-dev"
     # Only what xla_plugin.sh would miss.
