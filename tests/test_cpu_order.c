@@ -120,6 +120,11 @@ static void bf16_flushes_inputs_and_every_addition(void **state)
     check_dot(a, b, 64, 0.0f);
     a[32] = 0x1p-63f;
     check_dot(a, b, 64, 0x1p-126f);
+    /* a block that cancels to a subnormal adds nothing to one before it */
+    float low[64] = {0}, high[64] = {0};
+    low[0] = high[0] = low[32] = high[33] = high[32] = 0x1p-63f;
+    low[32] = 0x1.8p-63f, low[33] = -0x1p-63f;
+    check_dot(low, high, 64, 0x1p-126f);
     /* the same between two blocks */
     a[1] = 0.0f;
     a[32] = -0x1p-63f;
