@@ -307,7 +307,7 @@ sub fails {
     $said = $how if $program =~ /\.sh$/;
     for my $line (split /\n/, $said) {
         $line =~ s/^\[  ERROR   \] --- //;
-        next if $line =~ /^\s*$/ || $line =~ /^\[/ || $line eq 'Test failed.';
+        next if $line =~ /^\s*$/ || $line =~ /^\[/ || $line =~ /: [0-9.]+ s$/;
         return $line;
     }
     return 'failed';

@@ -7,7 +7,7 @@
 #   make mutations M="bf16 random"      those whose name, rule or file holds a word
 
 .PHONY: mutations mutations-check mutation-build
-mutations: ## break each numerics rule in turn; its tests must fail; most of an hour
+mutations: ## break each numerics rule in turn; its tests must fail; 10 minutes
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' perl scripts/mutations.pl run $(M)
 mutations-check: ## pages, tests and mutations of the numerics rules agree
 	$(Q)perl scripts/mutations.pl check

@@ -144,20 +144,24 @@ static void look_at_modes(void *arg, int64_t begin, int64_t end)
 }
 
 /* The begin of a region starts threads, which take over the caller's modes. */
-static void workers_that_a_region_starts_have_the_default_modes(void **state)
+static void each_thread_works_in_the_default_modes(void **state)
 {
     const unsigned before = _mm_getcsr();
-    atomic_int n[2] = {0, 0};
-    trn__threads *t = threads_new(TRN__ENGINE_POOL, 2);
     (void)state;
-    assert_non_null(t);
-    _mm_setcsr(0xdfc0u); /* round up, FTZ, DAZ */
-    trn__region_begin(t);
-    trn__parallel_for(t, 2, 1, look_at_modes, n);
-    trn__region_end(t);
-    _mm_setcsr(before);
-    assert_int_equal(atomic_load(&n[1]), 0);
-    trn__threads_destroy(t);
+    for (int region = 0; region < 2; region++) {
+        atomic_int n[2] = {0, 0};
+        trn__threads *t = threads_new(TRN__ENGINE_POOL, 2);
+        assert_non_null(t);
+        _mm_setcsr(0xdfc0u); /* round up, FTZ, DAZ */
+        if (region)
+            trn__region_begin(t);
+        trn__parallel_for(t, 2, 1, look_at_modes, n);
+        if (region)
+            trn__region_end(t);
+        _mm_setcsr(before);
+        assert_int_equal(atomic_load(&n[1]), 0);
+        trn__threads_destroy(t);
+    }
 }
 #endif
 
@@ -165,7 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifdef __SSE__
-        cmocka_unit_test(workers_that_a_region_starts_have_the_default_modes),
+        cmocka_unit_test(each_thread_works_in_the_default_modes),
 #endif
         cmocka_unit_test(work_in_a_region_is_that_of_any_time),
         cmocka_unit_test(regions_wake_sleepers_and_let_them_sleep_again),
