@@ -37,7 +37,8 @@ SONAME := libtrn.so.$(MAJOR)
 # that build go on in a second make, which finds what was installed.
 SETUP := demo test test-xla test-math check deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
-         docs-complete cases-complete self-test valgrind tsan
+         docs-complete cases-complete self-test valgrind tsan \
+         mutations mutations-check
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter $(SETUP) valgrind tsan,$(GOALS)),)
 .NOTPARALLEL:
@@ -185,7 +186,8 @@ $(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	$(if $(SAN)$(filter no,$(LINKS)),,$(if $(filter %/random-long %/bench-trn,$@),\
 	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
-include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk scripts/math.mk scripts/bench.mk
+include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk scripts/math.mk scripts/bench.mk \
+        scripts/numerics.mk
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
   $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC) $(XLA_SRC)))
 

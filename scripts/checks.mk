@@ -44,9 +44,10 @@ docs: test-build ## write the generated pages and the maps of the folders
 	$(Q)TRN_LOOP_PATH=$(CURDIR)/$(B)/trn-loop.so TRN_WRITE_DOCS=1 \
 	    $(B)/tests/test_placement >/dev/null
 	$(Q)perl scripts/maps.pl write
-docs-complete: ## every row is documented, reference and maps are current
+docs-complete: ## rows and rules are documented, generated pages current
 	$(Q)sh scripts/docs_complete.sh
 	$(Q)perl scripts/maps.pl check
+	$(Q)perl scripts/mutations.pl check
 	$(Q)sh scripts/reference.sh | cmp -s - docs/reference.md || \
 	    { echo 'docs/reference.md: is not current; `make docs` writes it'; exit 1; }
 cases-complete: ## every row of ops.def has a test case

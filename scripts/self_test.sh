@@ -78,9 +78,15 @@ build() {
     $CC -shared -o build/libtrn.so $(find build -name '*.o') -lm
 }
 
+run() { # run <script> <arguments>, by sh or perl
+    case $1 in
+    *.pl) perl "$scripts/$1" ${2:+"$2"} ;;
+    *) sh "$scripts/$1" "${2:-}" ;;
+    esac
+}
 passes() { # passes <script> <arguments>: the tree without fault
     n=$((n + 1))
-    if ! sh "$scripts/$1" "${2:-}" >"$top/log" 2>&1; then
+    if ! run "$1" "${2:-}" >"$top/log" 2>&1; then
         echo "self-test: $1 fails on a tree without fault:"
         cat "$top/log"
         bad=1
@@ -88,7 +94,7 @@ passes() { # passes <script> <arguments>: the tree without fault
 }
 finds() { # finds <what its message must hold> <script> <arguments>
     n=$((n + 1))
-    if sh "$scripts/$2" "${3:-}" >"$top/log" 2>&1; then
+    if run "$2" "${3:-}" >"$top/log" 2>&1; then
         echo "self-test: $2 overlooks: $1"
         bad=1
     elif ! grep -qF -- "$1" "$top/log"; then
@@ -204,6 +210,48 @@ finds 'row sgd_update: no page' docs_complete.sh
 tree
 echo 'TRN_CASE(old, "[3]", "")' >>tests/cases.def
 finds 'case old: no such row' cases_complete.sh
+
+# the rules of the numerics and their mutations
+rules() { # a tree with one rule, which passes
+    tree
+    mkdir -p tests
+    echo 'static void negation_is_exact(void **state) {}' |
+        source_file tests/test_neg.c
+    cat >docs/numerics.md <<'END'
+## Rules
+
+### neg
+- Tests: `test_neg` (negation_is_exact)
+- Mutations: `neg-twice`
+END
+    cat >scripts/mutations.list <<'END'
+mutation neg-twice: the sign stays
+rule neg
+test test_neg negation_is_exact
+file libtrn/ops/neg.c
+- return  -x;
++ return x;
+END
+}
+rules
+passes mutations.pl check
+# rule <file> <sed command> <message>
+rule() {
+    rules
+    sed "$2" "$1" >t && mv t "$1"
+    finds "$3" mutations.pl check
+}
+rule tests/test_neg.c s/negation/other/ 'tests/ has no test_neg with negation_is_exact'
+rule docs/numerics.md 's/### neg/### pos/' 'has no rule neg'
+rule docs/numerics.md 's/`neg-twice`/none/' 'does not name its mutation neg-twice'
+rule docs/numerics.md 's/neg-twice`/neg-twice`, `neg-never`/' 'has no mutation neg-never of it'
+rule docs/numerics.md '/Tests/d' 'names no tests'
+rule libtrn/ops/neg.c 's/-x/0 - x/' 'its text is 0 times in libtrn/ops/neg.c'
+rule scripts/mutations.list 's/^+ .*/+ return  -x;/' 'changes nothing'
+rule scripts/mutations.list '/^test/d' 'no rule, no test or no edit'
+rules
+printf '\n### abs\n- Tests: `test_neg` (negation_is_exact)\n' >>docs/numerics.md
+finds 'rule abs: has no mutation' mutations.pl check
 
 # object code <file> <code> <message> <script> <library> <flags>
 code() {

@@ -5,6 +5,9 @@
  */
 #include <fenv.h>
 #include <math.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #include "captured.h"
 #include "harness.h"
@@ -48,6 +51,16 @@ static void an_optimizer_made_in_a_step_works_in_the_next(void **state)
     }
 }
 
+/* By arithmetic, as fegetround() may look at another unit than the kernels. */
+static bool rounds_as(int mode)
+{
+    volatile double one = 1.0, tiny = 0x1p-60;
+    const bool up = one + tiny > 1.0, down = -one - tiny < -1.0;
+    const bool less = one - tiny < 1.0;
+    return up == (mode == FE_UPWARD) && down == (mode == FE_DOWNWARD) &&
+           less == (mode == FE_DOWNWARD || mode == FE_TOWARDZERO);
+}
+
 static void host_arithmetic_keeps_its_bits_in_any_rounding_mode(void **state)
 {
     (void)state;
@@ -71,7 +84,7 @@ static void host_arithmetic_keeps_its_bits_in_any_rounding_mode(void **state)
             trn_step_end(c);
         }
         trn_status status = trn_digest(m, digest[i]);
-        bool kept = fegetround() == modes[i];
+        bool kept = rounds_as(modes[i]);
         fesetround(FE_TONEAREST);
         assert_int_equal(status, TRN_OK);
         assert_true(kept);
@@ -79,6 +92,79 @@ static void host_arithmetic_keeps_its_bits_in_any_rounding_mode(void **state)
         captured_close(c);
     }
 }
+
+static const int all_modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+                                FE_TOWARDZERO};
+
+static void schedules_keep_their_bits_in_any_rounding_mode(void **state)
+{
+    trn_context *c = *state;
+    trn_schedule *s = trn_schedule_cosine(c, 97, 0.1);
+    trn_optim *o = trn_optim_adamw(trn_nn_linear(c, 2, 2), NULL);
+    double factor[4][97], rate[4][97];
+    for (int m = 0; m < 4; m++)
+        for (int t = 0; t < 97; t++) {
+            trn_optim_set_learning_rate(o, 0.1 + t / 7.0);
+            trn_optim_set_schedule(o, trn_schedule_warmup(c, 3 + t, s));
+            fesetround(all_modes[m]);
+            factor[m][t] = trn_schedule_factor(s, t);
+            rate[m][t] = trn_optim_learning_rate(o);
+            fesetround(FE_TONEAREST);
+        }
+    harness_ok(c);
+    for (int m = 1; m < 4; m++) {
+        assert_memory_equal(factor[0], factor[m], sizeof factor[0]);
+        assert_memory_equal(rate[0], rate[m], sizeof rate[0]);
+    }
+}
+
+/* Not every part of a kernel runs on threads, which have their own modes: the
+ * scalars of ops and the quotient of a mean do not. */
+static void every_way_to_run_keeps_its_bits_in_any_mode(void **state)
+{
+    (void)state;
+    enum { N = 7 };
+    float x[N], y[4][N + 1];
+    int32_t target[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(i * i) / 7.0f;
+        target[i] = 0;
+    }
+    for (int way = 0; way < N_WAYS; way++) {
+        for (int m = 0; m < 4; m++) {
+            trn_context *c = captured_open(way, NULL);
+            trn_tensor *a = trn_tensor_from(c, TRN_F32, 1, (int64_t[]){N}, x);
+            trn_tensor *t = harness_i32(c, 1, (int64_t[]){N}, target);
+            fesetround(all_modes[m]);
+            trn_step_begin(c);
+            trn_tensor *sum = trn_keep(trn_add_scalar(a, 0.1));
+            trn_tensor *two = trn_stack(
+                2, (trn_tensor *[]){a, trn_mul_scalar(a, 1.0 / 3)}, 1);
+            trn_tensor *loss = trn_keep(trn_cross_entropy(two, t, NULL));
+            trn_status status = trn_step_end(c);
+            trn_tensor_read(sum, y[m], N * sizeof x[0]);
+            trn_tensor_read(loss, &y[m][N], sizeof x[0]);
+            fesetround(FE_TONEAREST);
+            assert_int_equal(status, TRN_OK);
+            assert_memory_equal(y[0], y[m], sizeof y[0]);
+            captured_close(c);
+        }
+    }
+}
+
+#ifdef __SSE__
+static void a_subnormal_is_read_whatever_the_caller_flushes(void **state)
+{
+    const float tiny = 1e-40f;
+    trn_tensor *x = trn_tensor_from(*state, TRN_F32, 0, NULL, &tiny);
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040u); /* FTZ, DAZ */
+    double got = trn_tensor_item(x);
+    _mm_setcsr(before);
+    harness_ok(*state);
+    assert_true(got > 0.0 && (float)got == tiny);
+}
+#endif
 
 static void a_schedule_of_another_context_is_refused(void **state)
 {
@@ -223,6 +309,11 @@ int main(void)
         TRN_TEST(retain_then_keep_then_release_leaves_a_reference),
         TRN_TEST(an_optimizer_made_in_a_step_works_in_the_next),
         TRN_TEST(host_arithmetic_keeps_its_bits_in_any_rounding_mode),
+        TRN_TEST(schedules_keep_their_bits_in_any_rounding_mode),
+        TRN_TEST(every_way_to_run_keeps_its_bits_in_any_mode),
+#ifdef __SSE__
+        TRN_TEST(a_subnormal_is_read_whatever_the_caller_flushes),
+#endif
         TRN_TEST(a_schedule_of_another_context_is_refused),
         TRN_TEST(a_bad_label_changes_nothing),
         TRN_TEST(a_batch_is_not_lost_when_its_step_cannot_begin),

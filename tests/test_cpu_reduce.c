@@ -401,6 +401,7 @@ static void f64_rows_equal_the_primitives_that_they_are_made_of(void **state)
     const trn_reduce_attrs axes = {.axes = 2};
     const trn_axis_attrs axis = {.axis = 1};
     const trn_cross_entropy_attrs none = {.reduction = TRN_REDUCE_NONE};
+    const trn_cross_entropy_attrs all = {.reduction = TRN_REDUCE_SUM};
     const trn_arg x[4] = {ones_of(TRN_F64, 2, shape, PLAIN, 4),
                           zeros(TRN_I32, 1, shape, PLAIN)};
     for (int i = 0; i < 7; i++)
@@ -414,6 +415,7 @@ static void f64_rows_equal_the_primitives_that_they_are_made_of(void **state)
         trn_arg soft = zeros(TRN_F64, 2, shape, PLAIN);
         trn_arg fused = zeros(TRN_F64, 2, shape, PLAIN);
         trn_arg loss = zeros(TRN_F64, 1, shape, PLAIN);
+        trn_arg total = zeros(TRN_F64, 0, shape, PLAIN);
         run_on(d, TRN_OP_max, 1, x, &m, &axes, NULL, NULL);
         const trn_arg sub[4] = {x[0], repeated(m, 4999)};
         run_on(d, TRN_OP_sub, 2, sub, &diff, NULL, NULL, NULL);
@@ -427,6 +429,11 @@ static void f64_rows_equal_the_primitives_that_they_are_made_of(void **state)
         run_on(d, TRN_OP_log, 1, log, &log_s, NULL, NULL, NULL);
         run_on(d, TRN_OP_softmax, 1, x, &fused, &axis, NULL, NULL);
         run_on(d, TRN_OP_cross_entropy, 2, x, &loss, &none, NULL, NULL);
+        run_on(d, TRN_OP_cross_entropy, 2, x, &total, &all, NULL, NULL);
+        double losses[7];
+        for (int i = 0; i < 7; i++)
+            losses[i] = get(&loss, i);
+        check_element(&total, 0, rule_sum(losses, 7), "sum of losses");
         for (int64_t i = 0; i < numel(&fused); i++)
             check_element(&fused, i, get(&soft, i), "softmax");
         for (int64_t i = 0; i < 7; i++)

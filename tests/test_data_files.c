@@ -7,6 +7,7 @@
 #endif
 #include "harness.h"
 
+#include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -100,6 +101,20 @@ static void idx_bytes_become_fractions_and_labels_i32(void **state)
     trn_loader *l = trn_data_idx(*state, images, labels, 5, &o);
     assert_int_equal(trn_data_samples(l), 2);
     check_three(l, 1);
+}
+
+static void images_keep_their_bits_in_any_rounding_mode(void **state)
+{
+    static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    trn_loader_options o = in_order();
+    write_three();
+    for (int m = 0; m < 6; m++) {
+        o.dtype = m < 3 ? TRN_F32 : TRN_F64;
+        fesetround(modes[m % 3]);
+        trn_loader *l = trn_data_idx(*state, images, labels, 3, &o);
+        fesetround(FE_TONEAREST);
+        check_three(l, 0);
+    }
 }
 
 static void packed_idx_files_are_unpacked(void **state)
@@ -299,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TRN_TEST(idx_bytes_become_fractions_and_labels_i32),
+        TRN_TEST(images_keep_their_bits_in_any_rounding_mode),
         TRN_TEST(packed_idx_files_are_unpacked),
         TRN_TEST(other_idx_types_are_cast),
         TRN_TEST(wrong_idx_files_and_arguments_are_named),

@@ -10,18 +10,21 @@ enum { N_LENGTHS = 41, N_FMA = 2000000 };
 
 static void simple_ops_answer_zeros_nan_and_subnormals_as_promised(void **state)
 {
-    static const float a[] = {0.0f, -0.0f, NAN, 1.0f, -1.0f,     INFINITY,
-                              2.0f, 2.0f,  NAN, 3.0f, 0x1p-130f, -0x1p-130f};
-    static const float b[] = {-0.0f,     0.0f, 1.0f, NAN,  -2.0f, 1.0f,
-                              -INFINITY, 2.0f, NAN,  4.0f, 0.0f,  0.0f};
-    static const float max[] = {0.0f, 0.0f, NAN, NAN,  -1.0f,     INFINITY,
-                                2.0f, 2.0f, NAN, 4.0f, 0x1p-130f, 0.0f};
-    static const float relu[] = {0.0f, 0.0f, NAN, 1.0f, 0.0f,      INFINITY,
-                                 2.0f, 2.0f, NAN, 3.0f, 0x1p-130f, 0.0f};
-    static const float flush[] = {0.0f, 0.0f, NAN, 1.0f, -1.0f, INFINITY,
-                                  2.0f, 2.0f, NAN, 3.0f, 0.0f,  0.0f};
-    static const uint8_t greater[] = {0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0};
-    static const uint8_t equal[] = {1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0};
+    static const float a[] = {0.0f,      -0.0f,      NAN,      1.0f, -1.0f,
+                              INFINITY,  2.0f,       2.0f,     NAN,  3.0f,
+                              0x1p-130f, -0x1p-130f, 0x1p-126f};
+    static const float b[] = {-0.0f, 0.0f, 1.0f, NAN,  -2.0f, 1.0f, -INFINITY,
+                              2.0f,  NAN,  4.0f, 0.0f, 0.0f,  -1.0f};
+    static const float max[] = {0.0f,      0.0f, NAN,      NAN, -1.0f,
+                                INFINITY,  2.0f, 2.0f,     NAN, 4.0f,
+                                0x1p-130f, 0.0f, 0x1p-126f};
+    static const float relu[] = {0.0f,      0.0f, NAN,      1.0f, 0.0f,
+                                 INFINITY,  2.0f, 2.0f,     NAN,  3.0f,
+                                 0x1p-130f, 0.0f, 0x1p-126f};
+    static const float flush[] = {0.0f, 0.0f, NAN,  1.0f, -1.0f, INFINITY, 2.0f,
+                                  2.0f, NAN,  3.0f, 0.0f, 0.0f,  0x1p-126f};
+    static const uint8_t greater[] = {0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1};
+    static const uint8_t equal[] = {1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
     enum { N = sizeof a / sizeof a[0] };
     trn__kernel_set set[MAX_SETS];
     const int n_sets = kernel_sets(set);
@@ -43,6 +46,47 @@ static void simple_ops_answer_zeros_nan_and_subnormals_as_promised(void **state)
             CHECK(gr[i] == greater[i], "%s %d\n", set[k].name, i);
             CHECK(eq[i] == equal[i], "%s %d\n", set[k].name, i);
         }
+    }
+}
+
+/*
+ * + - * / and the root of f32 have the bits of f64 arithmetic rounded once
+ * more, which changes nothing there; an f64 quotient is the nearest by its
+ * exact rest.
+ */
+static void check_arithmetic(const trn__kernel_set *s, double a, double b)
+{
+    const float x = (float)a, y = (float)b;
+    const double u = (double)x, v = (double)y;
+    const double want[] = {u + v, u - v, u * v, u / v, sqrt(u)};
+    float got[5];
+    double q, r;
+    s->add_f32(1, &x, &y, &got[0]);
+    s->sub_f32(1, &x, &y, &got[1]);
+    s->mul_f32(1, &x, &y, &got[2]);
+    s->div_f32(1, &x, &y, &got[3]);
+    s->sqrt_f32(1, &x, &got[4]);
+    for (int i = 0; i < 5; i++)
+        CHECK(same_f32(got[i], (float)want[i]), "%s %d of %a, %a: %a\n",
+              s->name, i, u, v, (double)got[i]);
+    s->div_f64(1, &a, &b, &q);
+    s->sqrt_f64(1, &a, &r);
+    /* The rest of the nearest quotient is below half a unit times b. */
+    const double next = nextafter(q, 2.0 * q) - q;
+    CHECK(fabs(fma(-q, b, a)) <= fabs(0.5 * next * b), "%s: %a / %a = %a\n",
+          s->name, a, b, q);
+    CHECK(same_f64(r, sqrt(a)), "%s: sqrt %a = %a\n", s->name, a, r);
+}
+
+static void arithmetic_is_correctly_rounded(void **state)
+{
+    trn__kernel_set set[MAX_SETS];
+    const int n_sets = kernel_sets(set);
+    (void)state;
+    rng = 4;
+    for (int i = 0; i < 100000; i++) {
+        const double a = uniform(0.5, 8.0), b = uniform(0.5, 8.0);
+        check_arithmetic(&set[i % n_sets], a, i % 3 ? b : -b);
     }
 }
 
@@ -136,6 +180,8 @@ static void check_length(const trn__kernel_set *set, const row *r, bool f64,
     char *y = (char *)out[1] + (size_t)(n % 2) * size;
     for (int i = 0; i < 2 * SPACE; i++) {
         double v = next_bits(&rng) % 4 ? uniform(-3.0, 3.0) : any_bits(!f64);
+        if (next_bits(&rng) % 8 == 0) /* zeros of both signs */
+            v = next_bits(&rng) % 2 ? 0.0 : -0.0;
         float w = (float)v;
         char *p = (char *)in[i / SPACE] + (size_t)(i % SPACE) * size;
         memcpy(p, f64 ? (const void *)&v : (const void *)&w, size);
@@ -216,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             simple_ops_answer_zeros_nan_and_subnormals_as_promised),
+        cmocka_unit_test(arithmetic_is_correctly_rounded),
         cmocka_unit_test(
             every_row_is_equal_in_all_sets_at_any_length_and_address),
         cmocka_unit_test(emulated_fma_equals_the_c_library_in_hard_cases),

@@ -267,6 +267,23 @@ static void equal_nodes_merge_and_random_ones_do_not(void **state)
     trn__graph_free(g);
 }
 
+/* -0 + 0 is +0, and what an op does to a value is not for a pass to know. */
+static void a_scalar_that_changes_nothing_is_still_applied(void **state)
+{
+    trn_graph *g = trn__graph_new(*state);
+    int32_t x = graph_input(g, 2, 2, 3);
+    int32_t a = graph_numbered(g, TRN_OP_add_scalar, x, 0);
+    int32_t b = graph_numbered(g, TRN_OP_mul_scalar, a, 1);
+    assert_int_equal(trn__graph_add_literal(g, 0, 0.0), TRN_OK);
+    assert_int_equal(trn__graph_add_literal(g, 1, 1.0), TRN_OK);
+    trn__graph_add_output(g, b, -1);
+    trn_graph *p = graph_prepared(g);
+    assert_int_equal(graph_count(p, TRN_OP_add_scalar), 1);
+    assert_int_equal(graph_count(p, TRN_OP_mul_scalar), 1);
+    trn__graph_free(p);
+    trn__graph_free(g);
+}
+
 static void dead_nodes_go_and_checks_stay(void **state)
 {
     trn_graph *g = trn__graph_new(*state);
@@ -327,6 +344,7 @@ int main(void)
         TRN_TEST(flops_and_bytes_are_those_of_hand_counts),
         TRN_TEST(a_fused_group_reads_and_writes_once),
         TRN_TEST(equal_nodes_merge_and_random_ones_do_not),
+        TRN_TEST(a_scalar_that_changes_nothing_is_still_applied),
         TRN_TEST(dead_nodes_go_and_checks_stay),
         TRN_TEST(outputs_without_node_of_their_own_get_a_copy),
         TRN_TEST(an_output_inside_a_group_is_written),

@@ -73,6 +73,11 @@ static void a_tile_is_one_fma_chain_per_element(void **state)
         a64[i] = next_f64(&seed);
         b64[i] = next_f64(&seed);
     }
+    /* A product of -0 alone: the chain begins with +0. */
+    a[0] = -0.0f;
+    a64[0] = -0.0;
+    b[0] = 1.0f;
+    b64[0] = 1.0;
     for (const trn__kernel_set *s = sets; s < sets + n_sets; s++) {
         assert_true(s->mr_f32 <= MAX_TILE && s->nr_f32 <= MAX_TILE);
         assert_true(s->mr_f64 <= MAX_TILE && s->nr_f64 <= MAX_TILE);

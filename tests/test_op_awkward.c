@@ -46,6 +46,23 @@ static void signs_and_magnitudes_at_zero_and_nan(void **state)
     harness_ok(c);
 }
 
+/* Eagerly and in a step: -0 + 0 is +0, -0 * 1 is -0. */
+static void zero_is_added_and_one_multiplied(void **state)
+{
+    trn_context *c = *state;
+    trn_tensor *x = harness_vector(c, 2, -0.0, 0.0);
+    for (int step = 0; step < 2; step++) {
+        if (step)
+            trn_step_begin(c);
+        trn_tensor *sum = trn_keep(trn_add_scalar(x, 0.0));
+        trn_tensor *product = trn_keep(trn_mul_scalar(x, 1.0));
+        if (step)
+            assert_int_equal(trn_step_end(c), TRN_OK);
+        assert_false(signbit(harness_at(sum, 0)));
+        assert_true(signbit(harness_at(product, 0)));
+    }
+}
+
 static void halves_are_rounded_to_the_even_integer(void **state)
 {
     trn_context *c = *state;
@@ -267,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TRN_TEST(signs_and_magnitudes_at_zero_and_nan),
+        TRN_TEST(zero_is_added_and_one_multiplied),
         TRN_TEST(halves_are_rounded_to_the_even_integer),
         TRN_TEST(rsqrt_has_an_infinite_slope_but_no_nan),
         TRN_TEST(comparisons_with_nan_are_false_but_for_not_equal),

@@ -143,6 +143,25 @@ static void too_small_options_of_open_are_refused_and_not_used(void **state)
     assert_int_equal(trn_close(c), TRN_ERR_ARG);
 }
 
+/* Reserved: another number would promise bits that nothing gives yet. */
+static void batch_blocks_other_than_one_are_refused(void **state)
+{
+    (void)state;
+    static const uint32_t some[] = {0, 2, 4, UINT32_MAX};
+    for (int i = 0; i < 4; i++) {
+        trn_options o = TRN_OPTIONS_INIT;
+        trn_context *c;
+        char text[80];
+        assert_int_equal(o.batch_blocks, 1);
+        o.batch_blocks = some[i];
+        snprintf(text, sizeof text, "trn_open: batch_blocks is %u; expected 1",
+                 (unsigned)some[i]);
+        assert_int_equal(trn_open(&c, &o), TRN_ERR_ARG);
+        assert_string_equal(trn_errmsg(c), text);
+        assert_int_equal(trn_close(c), TRN_ERR_ARG);
+    }
+}
+
 static void newer_options_of_optimizers_are_accepted(void **state)
 {
     trn_context *c = *state;
@@ -426,6 +445,7 @@ int main(void)
         TRN_TEST(options_of_an_older_caller_have_no_device_options),
         TRN_TEST(hooks_of_newer_options_are_called),
         TRN_TEST(too_small_options_of_open_are_refused_and_not_used),
+        cmocka_unit_test(batch_blocks_other_than_one_are_refused),
         TRN_TEST(newer_options_of_optimizers_are_accepted),
         TRN_TEST(too_small_options_of_optimizers_are_refused),
         TRN_TEST(newer_options_of_grad_are_accepted),

@@ -9,11 +9,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "libtrn/context/threads.h"
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 static void *test_alloc(void *user, size_t bytes)
 {
@@ -126,9 +130,47 @@ static void region_before_the_first_call_and_an_open_one_are_clean(void **state)
     }
 }
 
+#ifdef __SSE__
+/* Both threads at once, so that the worker has part in it. */
+static void look_at_modes(void *arg, int64_t begin, int64_t end)
+{
+    atomic_int *n = arg; /* items begun, items in wrong modes */
+    (void)begin;
+    (void)end;
+    atomic_fetch_add(&n[0], 1);
+    while (atomic_load(&n[0]) < 2)
+        sched_yield();
+    atomic_fetch_add(&n[1], !trn__fp_is_default());
+}
+
+/* The begin of a region starts threads, which take over the caller's modes. */
+static void each_thread_works_in_the_default_modes(void **state)
+{
+    const unsigned before = _mm_getcsr();
+    (void)state;
+    for (int region = 0; region < 2; region++) {
+        atomic_int n[2] = {0, 0};
+        trn__threads *t = threads_new(TRN__ENGINE_POOL, 2);
+        assert_non_null(t);
+        _mm_setcsr(0xdfc0u); /* round up, FTZ, DAZ */
+        if (region)
+            trn__region_begin(t);
+        trn__parallel_for(t, 2, 1, look_at_modes, n);
+        if (region)
+            trn__region_end(t);
+        _mm_setcsr(before);
+        assert_int_equal(atomic_load(&n[1]), 0);
+        trn__threads_destroy(t);
+    }
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#ifdef __SSE__
+        cmocka_unit_test(each_thread_works_in_the_default_modes),
+#endif
         cmocka_unit_test(work_in_a_region_is_that_of_any_time),
         cmocka_unit_test(regions_wake_sleepers_and_let_them_sleep_again),
         cmocka_unit_test(

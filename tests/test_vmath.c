@@ -183,6 +183,28 @@ static void zeros_and_infinities_of_the_functions_by_hand(void **state)
         }
 }
 
+/* The last numbers whose exp is not 0, and the first whose exp is. */
+static void exp_becomes_zero_where_the_page_says(void **state)
+{
+    const float x[] = {-87.34f, -87.5f, -100.0f, -87.3f};
+    const double x64[] = {-708.39, -708.4, -740.0, -708.38};
+    trn__kernel_set set[MATH_MAX_SETS];
+    const int n_sets = math_sets(set);
+    (void)state;
+    for (int k = 0; k < n_sets; k++)
+        for (int i = 0; i < 4; i++) {
+            const bool gone = i == 1 || i == 2;
+            float y;
+            double z;
+            set[k].exp_f32(1, &x[i], &y);
+            set[k].exp_f64(1, &x64[i], &z);
+            CHECK((y == 0.0f) == gone && (z == 0.0) == gone, "%s %a: %a, %a\n",
+                  set[k].name, x64[i], (double)y, z);
+            CHECK(gone || (y < 0x1.2p-126f && z < 0x1.2p-1022),
+                  "%s %a: %a, %a\n", set[k].name, x64[i], (double)y, z);
+        }
+}
+
 static void host_scalars_are_the_f64_kernels(void **state)
 {
     static const struct {
@@ -218,6 +240,7 @@ int main(void)
         cmocka_unit_test(every_exponent_is_within_its_ulps_in_all_sets),
         cmocka_unit_test(special_values_are_those_of_annex_f),
         cmocka_unit_test(zeros_and_infinities_of_the_functions_by_hand),
+        cmocka_unit_test(exp_becomes_zero_where_the_page_says),
         cmocka_unit_test(host_scalars_are_the_f64_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
