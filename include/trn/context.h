@@ -47,6 +47,17 @@ typedef void (*trn_parallel_for_fn)(void *user, int64_t n_chunks,
                                     void (*fn)(void *arg, int64_t chunk),
                                     void *arg);
 
+/* How far the work of a context is. */
+typedef struct trn_progress {
+    uint32_t size;         /* sizeof(trn_progress) */
+    int64_t steps;         /* that succeeded */
+    double seconds;        /* since trn_open() */
+    uint64_t bytes_in_use; /* as of trn_memory() */
+} trn_progress;
+/* Progress hook: false cancels, as trn_cancel() does.  It may call
+ * trn_cancel(c) and no other function with its context. */
+typedef bool (*trn_progress_fn)(void *user, const trn_progress *p);
+
 /*
  * Options of trn_open.  Start from TRN_OPTIONS_INIT, then override.  A string
  * that is NULL and a number that is 0 leave the choice to the environment
@@ -81,13 +92,21 @@ typedef struct trn_options {
                                    knows (TRN_DEVICE_OPTIONS).  A name is of
                                    letters, digits, '_', '.' and '-' and comes
                                    once, a value has no ';' */
+    uint64_t memory_limit; /* bytes of host memory that the context may hold,
+                              cached ones included; beyond, what asks for more
+                              is TRN_ERR_NOMEM; 0: no limit */
+    double deadline;       /* as of trn_set_deadline(); 0: none */
+    trn_progress_fn progress;
+    void *progress_user;
+    double progress_interval; /* least seconds between calls of progress; 0 is
+                                 0.1 */
 } trn_options;
 
 #define TRN_OPTIONS_INIT                                                     \
     {                                                                        \
         (uint32_t)sizeof(trn_options), NULL, NULL, 0, TRN_ENGINE_AUTO, 0, 1, \
             NULL, NULL, NULL, NULL, NULL, NULL, NULL, TRN_EXEC_AUTO, false,  \
-            false, 0, NULL                                                   \
+            false, 0, NULL, 0, 0.0, NULL, NULL, 0.0                          \
     }
 
 /*
@@ -120,8 +139,29 @@ TRN_API trn_status trn_errcode(const trn_context *c);
  * next call with c; "" when no error is pending. */
 TRN_API const char *trn_errmsg(const trn_context *c);
 
-/* Forgets the pending error.  A context that failed to open keeps its. */
+/* Forgets the pending error, and a trn_cancel() that no call has met yet.  A
+ * context that failed to open keeps its. */
 TRN_API void trn_clear(trn_context *c);
+
+/*
+ * Asks the work of c to end: the next call that would compute, begin or end a
+ * step, or hand out a batch fails with TRN_ERR_CANCELLED, so an open step has
+ * not happened.  What runs at this moment (an op, a step on its device, a
+ * compilation) is not cut short.
+ *
+ * The one function that any thread may call, also a signal handler, while
+ * another thread uses c; not after trn_close(c) has begun.  trn_clear() forgets
+ * it.  NULL is allowed.
+ */
+TRN_API void trn_cancel(trn_context *c);
+
+/*
+ * From `seconds` after this call on the same calls fail with TRN_ERR_DEADLINE,
+ * until a later deadline is set; infinity, or 0: none.  It may be set while an
+ * error is pending, which it leaves.
+ * Errors: TRN_ERR_ARG (negative or NaN), which becomes pending if none is.
+ */
+TRN_API trn_status trn_set_deadline(trn_context *c, double seconds);
 
 /* The name ("TRN_ERR_SHAPE") and the text of a status; "unknown" if none. */
 TRN_API const char *trn_status_name(trn_status status);

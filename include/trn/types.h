@@ -78,7 +78,8 @@ typedef enum trn_dtype {
     X(ERR_UNSUPPORTED, -15, "not supported")                          \
     X(ERR_CANCELLED, -16, "cancelled")                                \
     X(ERR_LOST, -17, "parameters were lost")                          \
-    X(ERR_INTERNAL, -18, "internal error; please report it")
+    X(ERR_INTERNAL, -18, "internal error; please report it")          \
+    X(ERR_DEADLINE, -19, "deadline passed")
 
 typedef enum trn_status {
 #define X(name, code, text) TRN_##name = code,

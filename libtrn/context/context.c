@@ -199,6 +199,7 @@ static trn_status open_parts(trn_context *c, const trn_options *o)
     c->log = o->log;
     c->log_user = o->log_user;
     c->seed = o->seed;
+    TRN_TRY(trn__limits_open(c, o));
     TRN_TRY(choose_isa(c, o));
     TRN_TRY(take_device_options(c, o));
     TRN_TRY(choose_exec(c, o));

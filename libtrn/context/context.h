@@ -7,6 +7,7 @@
 #define TRN_LIBTRN_CONTEXT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "trn/backend.h"
 #include "trn/context.h"
@@ -51,12 +52,26 @@ typedef struct trn__memory {
     trn_free_fn free;
     void *user;
     struct trn__block **free_lists; /* by size class */
-    uint64_t bytes_in_use, bytes_peak, bytes_cached;
+    /* The thread of the context changes them, those of devices read them. */
+    _Atomic uint64_t bytes_in_use, bytes_cached;
+    uint64_t bytes_peak;
     uint64_t blocks_in_use, blocks_asked;
     /* What threads of devices ask for; one call of the hooks at a time. */
     pthread_mutex_t hook_lock;
     _Atomic uint64_t shared_bytes, shared_peak, shared_blocks, shared_asked;
 } trn__memory;
+
+/* What may end the work of a context early (limits.c). */
+typedef struct trn__limits {
+    uint64_t memory;               /* bytes; 0: no limit */
+    atomic_bool cancelled;         /* by any thread or signal handler */
+    bool watched;                  /* there is a deadline or a progress hook */
+    bool telling;                  /* the hook is running */
+    double opened, deadline, told; /* seconds of a clock that only goes on */
+    trn_progress_fn progress;
+    void *user;
+    double interval;
+} trn__limits;
 
 /* A CPU device of its own, for calls that another device gives back; it may be
  * called by any thread (libtrn/dispatch/reference.c). */
@@ -72,6 +87,7 @@ struct trn_context {
     bool broken; /* did not open: the error stays */
     char message[TRN__MESSAGE_SIZE];
     trn__memory memory;
+    trn__limits limits;
     trn_log_fn log;
     void *log_user;
     trn__threads *threads;
@@ -112,6 +128,18 @@ trn_status trn__fail_memory(trn_context *c, const char *what, uint64_t bytes);
 
 /* The pending error or TRN_OK; TRN_ERR_NOMEM for NULL. */
 trn_status trn__pending(const trn_context *c);
+
+/* TRN_ERR_CANCELLED or TRN_ERR_DEADLINE, raised, if the work is to end; calls
+ * the progress hook when it is time.  Only where stopping loses nothing. */
+trn_status trn__limits_check(trn_context *c);
+trn_status trn__limits_open(trn_context *c, const trn_options *o);
+static inline trn_status trn__may_go_on(trn_context *c)
+{
+    return c->limits.watched || atomic_load_explicit(&c->limits.cancelled,
+                                                     memory_order_relaxed)
+               ? trn__limits_check(c)
+               : TRN_OK;
+}
 
 /* Memory of the context: 64-byte aligned, not cleared; NULL: out of memory
  * (no error is raised).  trn__free accepts NULL. */

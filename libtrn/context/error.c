@@ -26,11 +26,16 @@ trn_status trn__fail(trn_context *c, trn_status status, const char *format, ...)
 
 trn_status trn__fail_memory(trn_context *c, const char *what, uint64_t bytes)
 {
-    return trn__fail(c, TRN_ERR_NOMEM,
-                     "%s: out of memory: %llu bytes were asked for while "
-                     "%llu are in use",
-                     what, (unsigned long long)bytes,
-                     (unsigned long long)c->memory.bytes_in_use);
+    char limit[64] = "";
+    if (c != NULL && c->limits.memory > 0)
+        snprintf(limit, sizeof limit, "; memory_limit is %llu",
+                 (unsigned long long)c->limits.memory);
+    return trn__fail(
+        c, TRN_ERR_NOMEM,
+        "%s: out of memory: %llu bytes were asked for while "
+        "%llu are in use%s",
+        what, (unsigned long long)bytes,
+        c == NULL ? 0ULL : (unsigned long long)c->memory.bytes_in_use, limit);
 }
 
 trn_status trn__pending(const trn_context *c)
@@ -56,6 +61,7 @@ void trn_clear(trn_context *c)
         return;
     c->status = TRN_OK;
     c->message[0] = '\0';
+    atomic_store(&c->limits.cancelled, false);
 }
 
 const char *trn_status_name(trn_status status)

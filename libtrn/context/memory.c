@@ -88,9 +88,22 @@ static trn__block *block_in(void *raw, int class_no, uint64_t bytes)
     return block;
 }
 
+/* May the context hold so much more? */
+static bool within_limit(const trn_context *c, uint64_t bytes)
+{
+    const trn__memory *m = &c->memory;
+    const uint64_t limit = c->limits.memory;
+    const uint64_t held = m->bytes_in_use + m->bytes_cached + m->shared_bytes;
+    return limit == 0 || (held <= limit && bytes <= limit - held);
+}
+
 static trn__block *new_block(trn_context *c, int class_no, uint64_t bytes)
 {
     trn__memory *m = &c->memory;
+    if (!within_limit(c, bytes))
+        trn__memory_trim(c);
+    if (!within_limit(c, bytes))
+        return NULL;
     void *raw = ask_hook(m, bytes);
     if (raw == NULL && m->bytes_cached > 0) {
         trn__memory_trim(c);
@@ -166,7 +179,7 @@ void trn__memory_trim(trn_context *c)
 void *trn__alloc_shared(trn_context *c, size_t bytes)
 {
     trn__memory *m = &c->memory;
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT)
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT || !within_limit(c, bytes))
         return NULL;
     void *raw = ask_hook(m, bytes);
     if (raw == NULL)

@@ -255,7 +255,8 @@ int trn_data_next(trn_loader *l, trn_batch *out)
 {
     if (out != NULL)
         memset(out, 0, sizeof *out);
-    if (l == NULL || trn__pending(l->c) != TRN_OK)
+    if (l == NULL || trn__pending(l->c) != TRN_OK ||
+        trn__may_go_on(l->c) != TRN_OK)
         return 0;
     if (out == NULL) {
         trn__fail(l->c, TRN_ERR_ARG,

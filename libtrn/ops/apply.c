@@ -7,6 +7,7 @@
 #include "libtrn/ops/capture.h"
 #include "libtrn/ops/flight.h"
 #include "libtrn/ops/op_table.h"
+#include "libtrn/ops/step.h"
 #include "libtrn/ops/trace_parts.h"
 
 trn_status trn__check_inputs(trn__call *k)
@@ -18,6 +19,8 @@ trn_status trn__check_inputs(trn__call *k)
     if (c == NULL)
         return TRN_ERR_NOMEM; /* every input is NULL: no context to tell */
     TRN_TRY(trn__pending(c));
+    if (info->writes == 0 && !trn__step_committing(c))
+        TRN_TRY(trn__may_go_on(c));
     for (int i = 0; i < k->n_in; i++) {
         if (k->in[i] == NULL)
             return trn__fail(c, TRN_ERR_ARG,

@@ -27,6 +27,11 @@ typedef struct trn__step {
     bool running; /* updates are being run: their own reads do not settle */
 } trn__step;
 
+bool trn__step_committing(const trn_context *c)
+{
+    return c->step != NULL && c->step->running;
+}
+
 static void drop_waiting(trn_context *c, waiting *w)
 {
     const trn__op_info *info = &trn__ops[w->call.op];
@@ -288,6 +293,7 @@ static void leave_step(trn_context *c, trn__journal *journal)
 
 static trn_status begin_step(trn_context *c)
 {
+    TRN_TRY(trn__may_go_on(c));
     TRN_TRY(trn__capture_flush(c));
     trn__journal *journal = trn__journal_new(c);
     if (journal == NULL)
@@ -325,7 +331,7 @@ static trn_status run_step(trn_context *c)
         trn__fail(c, TRN_ERR_STATE,
                   "trn_step_end: a step before this one failed, so this one "
                   "has not happened; expected trn_clear() after its end");
-    if (c->status == TRN_OK)
+    if (c->status == TRN_OK && trn__may_go_on(c) == TRN_OK)
         trn__journal_new_counters(c, c->step->journal);
     if (c->status == TRN_OK && trn__capture_on(c))
         trn__capture_run(c);

@@ -14,6 +14,9 @@
 
 extern const trn__layer trn__step_layer;
 
+/* Are the updates of a step being applied, which nothing may end half-way? */
+bool trn__step_committing(const trn_context *c);
+
 /* Runs an UPDATE call now, or at the end of the open step.  Attributes are
  * copied; inputs are held.  Shapes must have been checked. */
 trn_status trn__defer_update(trn__call *k);
