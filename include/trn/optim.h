@@ -4,8 +4,10 @@
  *
  * An optimizer works on all parameters of a module.  Its state is made, filled
  * with zeros, when the optimizer is.  A parameter without a gradient is skipped
- * and does not decay.  Functions that return an object give NULL and leave the
- * error in the context; those that return trn_status return it.
+ * and does not decay, and its updates (t below, the first one of momentum) are
+ * counted apart: one that gets its first gradient late starts then.  Functions
+ * that return an object give NULL and leave the error in the context; those
+ * that return trn_status return it.
  */
 #ifndef TRN_OPTIM_H
 #define TRN_OPTIM_H

@@ -2,10 +2,31 @@
  *
  * Gradients of the elementwise rows, each with its formula.
  *
- * A factor that may be infinite never meets a gradient of 0 in a product: where
- * chooses instead, so no inf * 0 makes a NaN.
+ * A slope that may be infinite or NaN never meets a gradient of 0 in a product:
+ * where chooses instead, so no inf * 0 makes a NaN.  That is what the branch
+ * that a `where` further on did not take gets: a 0.
  */
+#include <math.h>
+
 #include "libtrn/ops/op_table.h"
+
+/* Where g is 0 and the slope is not a number to multiply it by.  Only there:
+ * elsewhere the product must stay, for its derivative by g is the slope. */
+static trn_tensor *silent(trn_tensor *g, trn_tensor *has_slope)
+{
+    if (g == NULL)
+        return NULL;
+    trn_tensor *never = trn_full(g->c, TRN_BOOL, 0, NULL, 0.0);
+    return trn_where(has_slope, never, trn_equal(g, trn__zeros_like(g)));
+}
+
+/* The slope as a factor of g: 0 where it is not finite and g is 0. */
+static trn_tensor *factor_of(trn_tensor *g, trn_tensor *slope)
+{
+    trn_tensor *limit = trn__constant_like(slope, (double)INFINITY);
+    trn_tensor *finite = trn_greater(limit, trn_abs(slope));
+    return trn_where(silent(g, finite), trn__zeros_like(slope), slope);
+}
 
 void trn__grad_neg(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
@@ -15,12 +36,14 @@ void trn__grad_neg(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_exp(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    gin[0] = trn_mul(g, k->out); /* gx = g y */
+    gin[0] = trn_mul(g, factor_of(g, k->out)); /* gx = g y */
 }
 
 void trn__grad_log(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    gin[0] = trn_div(g, k->in[0]); /* gx = g / x */
+    trn_tensor *x = k->in[0]; /* gx = g / x, and 0 where g = 0, not x > 0 */
+    trn_tensor *none = silent(g, trn_greater(x, trn__zeros_like(x)));
+    gin[0] = trn_div(g, trn_where(none, trn__constant_like(x, 1.0), x));
 }
 
 void trn__grad_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -31,15 +54,13 @@ void trn__grad_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_sqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    /* gx = g / (2 y), and 0 where both are 0.  Only there: where g alone is 0
-     * the quotient must stay, for its derivative by g is not 0. */
+    /* gx = g / (2 y), and 0 where g is 0 and y is 0 or NaN */
     trn_tensor *y = k->out;
     trn_tensor *zero = trn__zeros_like(y);
-    trn_tensor *at_0 = trn_equal(y, zero);
-    trn_tensor *both = trn_where(at_0, trn_equal(g, zero), at_0);
+    trn_tensor *none = silent(g, trn_greater(y, zero));
     trn_tensor *divisor =
-        trn_where(both, trn__constant_like(y, 1.0), trn_add(y, y));
-    gin[0] = trn_where(both, zero, trn_div(g, divisor));
+        trn_where(none, trn__constant_like(y, 1.0), trn_add(y, y));
+    gin[0] = trn_where(none, zero, trn_div(g, divisor));
 }
 
 void trn__grad_relu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -78,15 +99,14 @@ STEPS(round)
 
 void trn__grad_rsqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    /* gx = -g y / (2 x), and 0 where x and g are 0, as for sqrt */
+    /* gx = -g y / (2 x), and 0 where g is 0 and x is not above 0 */
     trn_tensor *x = k->in[0], *y = k->out;
     trn_tensor *zero = trn__zeros_like(y), *one = trn__constant_like(y, 1.0);
-    trn_tensor *at_0 = trn_equal(x, zero);
-    trn_tensor *both = trn_where(at_0, trn_equal(g, zero), at_0);
-    trn_tensor *divisor = trn_where(both, one, trn_mul_scalar(x, -2.0));
-    trn_tensor *factor = trn_where(both, one, y);
+    trn_tensor *none = silent(g, trn_greater(x, zero));
+    trn_tensor *divisor = trn_where(none, one, trn_mul_scalar(x, -2.0));
+    trn_tensor *factor = trn_where(none, one, y);
     trn_tensor *slope = trn_div(trn_mul(g, factor), divisor);
-    gin[0] = trn_where(both, zero, slope);
+    gin[0] = trn_where(none, zero, slope);
 }
 
 void trn__grad_add(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -113,10 +133,14 @@ void trn__grad_mul(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 void trn__grad_div(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     trn_tensor *a = k->in[0], *b = k->in[1];
-    trn_tensor *ga = trn_div(g, b); /* ga = g / b, gb = -ga (a / b) */
+    /* ga = g / b, gb = -ga (a / b); 0 where g is 0 and b is 0 or NaN */
+    trn_tensor *has_slope = trn_greater(trn_abs(b), trn__zeros_like(b));
+    trn_tensor *none = silent(g, has_slope);
+    trn_tensor *divisor = trn_where(none, trn__constant_like(b, 1.0), b);
+    trn_tensor *ga = trn_div(g, divisor);
     gin[0] = ga;
     if (trn__needs_grad(b))
-        gin[1] = trn_neg(trn_mul(ga, trn_div(a, b)));
+        gin[1] = trn_neg(trn_mul(ga, factor_of(g, trn_div(a, divisor))));
 }
 
 void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -129,12 +153,14 @@ void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
         trn_tensor *none = trn_equal(b, zero);
         trn_tensor *base = trn_where(none, one, a);
         trn_tensor *power = trn_pow(base, trn_add_scalar(b, -1.0));
-        gin[0] = trn_where(none, zero, trn_mul(g, trn_mul(b, power)));
+        trn_tensor *slope = factor_of(g, trn_mul(b, power));
+        gin[0] = trn_where(none, zero, trn_mul(g, slope));
     }
     if (trn__needs_grad(b)) { /* gb = g y ln a, and 0 where y = 0 */
         trn_tensor *none = trn_equal(y, zero);
         trn_tensor *base = trn_where(none, one, a);
-        gin[1] = trn_where(none, zero, trn_mul(g, trn_mul(y, trn_log(base))));
+        trn_tensor *slope = factor_of(g, trn_mul(y, trn_log(base)));
+        gin[1] = trn_where(none, zero, trn_mul(g, slope));
     }
 }
 

@@ -9,11 +9,11 @@
 
 #define NO_LIMIT 1e300
 
-static void fill(const trn_optim *o, trn__call *k)
+static void fill(const trn_optim *o, uint64_t age, trn__call *k)
 {
     static const trn_adamw_attrs none;
     const trn_adamw_options *a = &o->options.adamw;
-    double t = (double)(o->steps.value + 1);
+    double t = (double)(age + 1);
     double lr = trn_optim_learning_rate(o);
     double correction1 = 1.0 - trn__pow(a->beta1, t);
     double correction2 = 1.0 - trn__pow(a->beta2, t);

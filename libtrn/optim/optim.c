@@ -19,6 +19,9 @@ static void optim_destroy(trn__owned *self)
     for (int64_t i = 0; o->parameters != NULL && i < o->n; i++)
         trn__unref(o->parameters[i]);
     trn__free(o->c, o->parameters);
+    for (int64_t i = 0; o->ages != NULL && i < o->n; i++)
+        trn__counter_remove(&o->ages[i]);
+    trn__free(o->c, o->ages);
     trn__counter_remove(&o->steps);
     trn__free(o->c, o);
 }
@@ -74,6 +77,17 @@ static trn_tensor *grad_at(const trn_optim *o, int64_t i)
     return o->parameters[i] == NULL ? NULL : o->parameters[i]->grad;
 }
 
+static trn_status make_ages(trn_optim *o)
+{
+    o->ages = trn__alloc_zeroed(o->c, (size_t)(o->n + 1) * sizeof *o->ages);
+    if (o->ages == NULL)
+        return trn__fail_memory(o->c, o->kind->name,
+                                (uint64_t)o->n * sizeof *o->ages);
+    for (int64_t i = 0; i < o->n; i++)
+        trn__counter_add(o->c, &o->ages[i]);
+    return TRN_OK;
+}
+
 trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
                           double learning_rate)
 {
@@ -97,6 +111,8 @@ trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
         trn_tensor *p = trn_nn_parameter_at(m, i);
         o->parameters[i] = is_listed(o, p, i) ? NULL : trn__ref(p);
     }
+    if (c->status == TRN_OK)
+        make_ages(o);
     for (int s = 0; s < kind->n_states && c->status == TRN_OK; s++)
         make_states(o, s);
     if (c->status == TRN_OK)
@@ -124,13 +140,13 @@ static trn_status check_step(trn_optim *o)
     return TRN_OK;
 }
 
-/* What the updates of all parameters have in common. */
-static trn__call begin_updates(const trn_optim *o)
+/* What the updates of all parameters of one age have in common. */
+static trn__call begin_updates(const trn_optim *o, uint64_t age)
 {
     trn__call k = {.c = o->c, .repeated = true};
     trn__fp_env saved; /* host arithmetic has the library's modes, too */
     trn__fp_enter(&saved);
-    o->kind->fill(o, &k);
+    o->kind->fill(o, age, &k);
     trn__fp_leave(&saved);
     k.n_in = trn__ops[k.op].n_in;
     k.n_values = trn__ops[k.op].n_values;
@@ -149,6 +165,21 @@ static trn_status update(trn_optim *o, int64_t i, trn__call *k)
     return trn__defer_update(k);
 }
 
+static void update_all(trn_optim *o)
+{
+    trn__call k = {.c = NULL};
+    uint64_t age = 0;
+    for (int64_t i = 0; i < o->n && o->c->status == TRN_OK; i++) {
+        if (grad_at(o, i) == NULL)
+            continue;
+        if (k.c == NULL || o->ages[i].value != age) {
+            age = o->ages[i].value;
+            k = begin_updates(o, age);
+        }
+        update(o, i, &k);
+    }
+}
+
 trn_status trn_optim_step(trn_optim *o)
 {
     if (o == NULL)
@@ -157,13 +188,12 @@ trn_status trn_optim_step(trn_optim *o)
     TRN_TRY(trn__pending(c));
     TRN_TRY(check_step(o));
     bool mode = trn__grad_mode(c, false);
-    trn__call k = begin_updates(o);
+    update_all(o);
     for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
-        if (grad_at(o, i) != NULL)
-            update(o, i, &k);
-    }
-    for (int64_t i = 0; i < o->n && c->status == TRN_OK; i++) {
-        if (!o->keep_grad && grad_at(o, i) != NULL)
+        if (grad_at(o, i) == NULL)
+            continue;
+        o->ages[i].value++;
+        if (!o->keep_grad)
             trn__set_grad(o->parameters[i], NULL);
     }
     trn__grad_mode(c, mode);

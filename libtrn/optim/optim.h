@@ -17,9 +17,9 @@ typedef struct trn__optim_kind {
     const char *name;
     int n_states;
     const char *state_names[TRN__MAX_STATES];
-    /* Begins the UPDATE calls of a step, one for each parameter: op,
-     * attributes, values. */
-    void (*fill)(const trn_optim *o, trn__call *k);
+    /* Begins the UPDATE calls of a step, one for each parameter that has been
+     * updated `age` times before: op, attributes, values. */
+    void (*fill)(const trn_optim *o, uint64_t age, trn__call *k);
 } trn__optim_kind;
 
 struct trn_optim {
@@ -30,6 +30,8 @@ struct trn_optim {
     trn_tensor **parameters;              /* borrowed from the module */
     trn_tensor **states[TRN__MAX_STATES]; /* our own */
     trn__counter steps;
+    trn__counter *ages; /* updates of each parameter: one without a gradient is
+                           left out, and is as old as before */
     trn_schedule *schedule;
     double learning_rate;
     bool keep_grad;

@@ -9,9 +9,10 @@
 
 #define NO_LIMIT 1e300
 
-static void fill_plain(const trn_optim *o, trn__call *k)
+static void fill_plain(const trn_optim *o, uint64_t age, trn__call *k)
 {
     static const trn_sgd_attrs none;
+    (void)age;
     k->op = TRN_OP_sgd_update;
     k->attrs = &none;
     k->attrs_size = (uint32_t)sizeof none;
@@ -19,7 +20,7 @@ static void fill_plain(const trn_optim *o, trn__call *k)
     k->values[1] = o->options.sgd.weight_decay;
 }
 
-static void fill_momentum(const trn_optim *o, trn__call *k)
+static void fill_momentum(const trn_optim *o, uint64_t age, trn__call *k)
 {
     const trn_sgd_options *s = &o->options.sgd;
     k->op = TRN_OP_sgd_momentum_update;
@@ -28,7 +29,7 @@ static void fill_momentum(const trn_optim *o, trn__call *k)
     k->values[0] = trn_optim_learning_rate(o);
     k->values[1] = s->weight_decay;
     k->values[2] = s->momentum;
-    k->values[3] = o->steps.value == 0 ? 1.0 : 1.0 - s->dampening;
+    k->values[3] = age == 0 ? 1.0 : 1.0 - s->dampening;
 }
 
 static const trn__optim_kind plain = {

@@ -2,7 +2,8 @@
  *
  * Zeros, infinities and NaN where rows may lose them, by XLA in both lowerings
  * and on the CPU device: all powers of awkward numbers, the largest of rows of
- * many lengths with a NaN in them.
+ * many lengths with a NaN in them, what picks and what rounds, integers at
+ * their ends, gradients of ties, of points without a slope, and of nothing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -83,9 +84,92 @@ static trn_tensor *largest_of_all(trn_context *c, int64_t n)
     return trn_max(t, TRN_ALL_AXES, false);
 }
 
+static trn_tensor *awkward(trn_context *c)
+{
+    const float v[8] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 3e9f};
+    return trn_tensor_from(c, TRN_F32, 1, (int64_t[]){8}, v);
+}
+
+/* Rows of 8: each pair of awkward numbers, and 1 / y, where a zero shows its
+ * sign. */
+static trn_tensor *picked(trn_context *c, int64_t n)
+{
+    trn_tensor *x = awkward(c);
+    trn_tensor *column = trn_reshape(x, 2, (int64_t[]){8, 1});
+    trn_tensor *y = n == 0   ? trn_maximum(x, column)
+                    : n == 1 ? trn_minimum(x, column)
+                    : n == 2 ? trn_relu(column)
+                    : n == 3 ? trn_min(trn_maximum(x, column), 1, false)
+                             : trn_where(trn_greater(x, column), x, column);
+    y = trn_reshape(y, 1, (int64_t[]){-1});
+    trn_tensor *one = trn_full(c, TRN_F32, 0, NULL, 1.0);
+    return trn_concat(2, (trn_tensor *[]){y, trn_div(one, y)}, 0);
+}
+
+static trn_tensor *integers(trn_context *c, int64_t n)
+{
+    const int32_t low = INT32_MIN, high = INT32_MAX;
+    const int32_t a[4] = {high, low, low, -7}, b[4] = {1, 1, -1, 2};
+    trn_tensor *x = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){4}, a);
+    trn_tensor *y = trn_tensor_from(c, TRN_I32, 1, (int64_t[]){4}, b);
+    return n == 0   ? trn_add(x, y)
+           : n == 1 ? trn_mul(x, y)
+           : n == 2 ? trn_div(x, y)
+           : n == 3 ? trn_abs(x)
+                    : trn_cast(awkward(c), n == 4 ? TRN_I32 : TRN_U8);
+}
+
+/* Gradients: of where with a row that has no slope at 0 or -1 in the branch not
+ * taken, of ties, of points that have a slope by decree. */
+static trn_tensor *slopes(trn_context *c, int64_t n)
+{
+    const float v[4] = {0, -1, 4, 0};
+    trn_tensor *x = trn_tensor_from(c, TRN_F32, 1, (int64_t[]){4}, v),
+               *g = NULL;
+    trn_set_requires_grad(x, true);
+    trn_tensor *zero = trn_full(c, TRN_F32, 0, NULL, 0.0);
+    trn_tensor *half = trn_full(c, TRN_F32, 0, NULL, 0.5);
+    trn_tensor *y = n == 0   ? trn_log(x)
+                    : n == 1 ? trn_sqrt(x)
+                    : n == 2 ? trn_rsqrt(x)
+                    : n == 3 ? trn_div(half, x)
+                    : n == 4 ? trn_pow(x, half)
+                    : n == 5 ? trn_exp(trn_div(half, trn_mul(x, x)))
+                    : n == 6 ? trn_max(trn_mul(x, x), 1, false)
+                    : n == 7 ? trn_min(x, 1, true)
+                    : n == 8 ? trn_maximum(x, zero)
+                    : n == 9 ? trn_pow(x, zero)
+                             : trn_norm(trn_mul(x, zero), 1, false);
+    if (n < 6)
+        y = trn_where(trn_greater(x, zero), y, x);
+    y = trn_sum(y, TRN_ALL_AXES, false);
+    trn_grad(1, &y, 1, &x, NULL, NULL, &g);
+    return g;
+}
+
+/* A product and reductions over an axis that is empty. */
+static trn_tensor *nothing(trn_context *c, int64_t n)
+{
+    const int64_t shape[2] = {3, 0}, turned[2] = {0, 3};
+    trn_tensor *x = trn_full(c, TRN_F32, 2, shape, 1.0);
+    return n == 0   ? trn_sum(x, 2, false)
+           : n == 1 ? trn_mean(x, 2, false)
+           : n == 2 ? trn_norm(x, 2, false)
+           : n == 3 ? trn_logsumexp(x, 2, false)
+                    : trn_matmul(x, trn_full(c, TRN_F32, 2, turned, 1.0));
+}
+
 static void judge_all(void)
 {
     judge("powers", powers, 0);
+    for (int64_t n = 0; n < 5; n++) {
+        judge("picked", picked, n);
+        judge("nothing", nothing, n);
+    }
+    for (int64_t n = 0; n < 6; n++)
+        judge("integers", integers, n);
+    for (int64_t n = 0; n < 11; n++)
+        judge("slopes", slopes, n);
     for (int64_t n = 1; n <= 40000; n = 3 * n + n % 7) {
         judge("largest of rows", largest, n);
         judge("largest of all", largest_of_all, n);
