@@ -139,6 +139,7 @@ $(B)/kernels/avx2/%.o: FOLDER := -mavx2 -mfma -mf16c
 $(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
 $(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS)
+$(B)/tests/amx_tile.o: FOLDER := $(if $(HAVE_AMX),-mamx-tile -mamx-bf16 -DTRN_HAVE_AMX)
 $(B)/bench/%.o: FOLDER := $(PEER_DEFS)
 $(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)
 
