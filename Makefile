@@ -36,7 +36,7 @@ SONAME := libtrn.so.$(MAJOR)
 # that build go on in a second make, which finds what was installed.
 SETUP := demo test test-xla test-math check deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
-         docs-complete cases-complete self-test valgrind tsan
+         docs-complete cases-complete self-test valgrind tsan verify-pairs verify-matrix
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter $(SETUP) valgrind tsan,$(GOALS)),)
 .NOTPARALLEL:
@@ -231,7 +231,7 @@ tsan: deps-demo ## run the examples, on the pool of threads, under ThreadSanitiz
 run-examples: $(EXAMPLES)
 	$(Q)WITH='$(WITH)' sh scripts/run_examples.sh $(B)/examples
 
-include scripts/checks.mk
+include scripts/checks.mk scripts/verify.mk
 
 # ---- Set-up -----------------------------------------------------------------
 
