@@ -38,7 +38,7 @@ SONAME := libtrn.so.$(MAJOR)
 SETUP := demo test test-xla test-math check deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
          docs-complete cases-complete self-test valgrind tsan \
-         mutations mutations-check
+         mutations mutations-check verify-pairs verify-matrix
 GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter $(SETUP) valgrind tsan,$(GOALS)),)
 .NOTPARALLEL:
@@ -141,6 +141,7 @@ $(B)/kernels/avx2/%.o: FOLDER := -mavx2 -mfma -mf16c
 $(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
 $(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS)
+$(B)/tests/amx_tile.o: FOLDER := $(if $(HAVE_AMX),-mamx-tile -mamx-bf16 -DTRN_HAVE_AMX)
 $(B)/bench/%.o: FOLDER := $(PEER_DEFS)
 $(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)
 
@@ -233,7 +234,7 @@ tsan: deps-demo ## run the examples, on the pool of threads, under ThreadSanitiz
 run-examples: $(EXAMPLES)
 	$(Q)WITH='$(WITH)' sh scripts/run_examples.sh $(B)/examples
 
-include scripts/checks.mk
+include scripts/checks.mk scripts/verify.mk
 
 # ---- Set-up -----------------------------------------------------------------
 

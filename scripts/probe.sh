@@ -91,6 +91,13 @@ int main(void) { float x = 1; return cblas_sdot(1, &x, 1, &x, 1) < 0; }'
             libopenblas-dev
     fi
 
+    # The compiler alone: whether the processor has tiles is asked by the test.
+    if printf '#include <immintrin.h>
+int main(void) { _tile_dpbf16ps(0, 1, 2); _tile_release(); return 0; }\n' |
+        try -mamx-tile -mamx-bf16; then
+        echo 'HAVE_AMX := 1'
+    fi
+
     if printf '#include <mpfr.h>
 int main(void) { return !mpfr_get_version(); }\n' | try -lmpfr -lgmp; then
         echo 'HAVE_MPFR := 1'

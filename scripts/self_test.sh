@@ -329,5 +329,42 @@ summary '0 passed, 1 failed, 0 skipped' 1
 printf 'echo "%s"; echo "[       OK ] a"; exit 3\n' "$run" | program
 summary '1 passed, 1 failed, 0 skipped' 1
 
+# runs of `trn verify`
+mkdir -p "$top/matrix/tests"
+cd "$top/matrix" || exit 1
+echo 'mlp f32 aa bb' >tests/verify.digests
+COMPILERS='gcc clang' LEVELS='1 2 3' SETS='generic generic+fma' ENGINES=pool
+export COMPILERS LEVELS SETS ENGINES
+matrix() { # matrix <status> <words for verify_matrix.sh>...
+    n=$((n + 1))
+    expected=$1
+    shift
+    sh "$scripts/verify_matrix.sh" "$@" >"$top/log" 2>&1
+    status=$?
+    if [ $status -ne "$expected" ]; then
+        echo "self-test: verify_matrix.sh $*: status $status, not $expected"
+        cat "$top/log"
+        bad=1
+    fi
+}
+sh "$scripts/verify_matrix.sh" list >pairs
+matrix 0 covered pairs
+sed 1d pairs >fewer
+matrix 1 covered fewer
+printed() { echo "$1" >printed; }
+printed 'mlp f32 aa bb generic pool 3 cpu eager'
+matrix 0 judge 'gcc 1 generic 3 pool eager' printed
+matrix 1 judge 'gcc 1 generic 2 pool eager' printed
+matrix 1 judge 'gcc 1 generic+fma 3 pool eager' printed
+matrix 1 judge 'gcc 1 generic 3 openmp eager' printed
+matrix 1 judge 'gcc 1 generic 3 pool captured' printed
+matrix 1 judge 'gcc 1 generic 3 pool loop' printed
+printed 'mlp f32 aa bc generic pool 3 cpu eager'
+matrix 1 judge 'gcc 1 generic 3 pool eager' printed
+printed '# nothing ran'
+matrix 1 judge 'gcc 1 generic 3 pool eager' printed
+printed 'mlp f32 aa bb generic - 0 loop captured'
+matrix 0 judge 'gcc 1 generic 3 pool loop' printed
+
 [ $bad -eq 0 ] && echo "self-test: $n faults and their absence are told apart"
 exit $bad

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "generic_set.h"
 #include "trn.h"
 
 int harness_setup(void **state);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "generic_set.h"
 #include "kernels/kernel_set.h"
 
 enum { MAX_SETS = 2 };

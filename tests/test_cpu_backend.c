@@ -20,7 +20,7 @@ static void open_refuses_unknown_isa_and_says_what_there_is(void **state)
     assert_int_equal(hosts[0].live, 0);
     hosts[0] = before;
     devices[0] = first;
-    assert_string_equal(trn__cpu_backend.describe(devices[0]), "generic");
+    assert_string_equal(trn__cpu_backend.describe(devices[0]), GENERIC_SET);
     if (n_devices > 2)
         assert_string_equal(trn__cpu_backend.describe(devices[2]), "avx2");
 }

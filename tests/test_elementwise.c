@@ -3,6 +3,8 @@
  * The loops of the elementwise rows: edge cases of the simple ops, the same
  * bits in each set at any length and address, and the emulated FMA under them.
  */
+#include <float.h>
+
 #include "draws.h"
 #include "kernels/fma.h"
 
@@ -215,6 +217,20 @@ static void every_row_is_equal_in_all_sets_at_any_length_and_address(void **st)
             }
 }
 
+static double double_of(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+static uint64_t bits_of_f64(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
 static float float_of(uint32_t u)
 {
     float x;
@@ -257,6 +273,65 @@ static void emulated_fma_equals_the_c_library_in_hard_cases(void **state)
     }
 }
 
+/* Of any exponent; near 1; of few digits. */
+static double hard_f64(uint64_t *at)
+{
+    const uint64_t z = next_bits(at), more = next_bits(at);
+    uint64_t exponent = 1023 - 30 + more % 60;
+    uint64_t fraction = z & (UINT64_MAX >> 12);
+    if (more >> 32 & 1)
+        exponent = more % 2047;
+    else if (more >> 33 & 1)
+        fraction &= UINT64_MAX << (more >> 40 & 31) << 20;
+    return double_of((z & UINT64_C(1) << 63) | exponent << 52 | fraction);
+}
+
+static void emulated_f64_fma_equals_the_c_library_in_hard_cases(void **state)
+{
+    (void)state;
+    int n_plain = 0;
+    rng = 7;
+    for (int i = 0; i < N_FMA; i++) {
+        const uint64_t u = next_bits(&rng);
+        const double a = hard_f64(&rng), b = hard_f64(&rng);
+        double c = hard_f64(&rng);
+        if (u & 1) { /* next to the product, or far below it */
+            uint64_t bits = bits_of_f64(-(a * b)) + (u >> 1 & 3) - 2;
+            c = double_of(bits);
+            if (u >> 3 & 1)
+                c *= double_of((1023 - (u >> 8) % 110) << 52);
+        }
+        const double got = trn__fma_f64(a, b, c), want = fma(a, b, c);
+        CHECK(same_f64(got, want), "fma(%a, %a, %a) = %a, not %a\n", a, b, c,
+              want, got);
+        if (!trn__fma_f64_is_plain(a, b, c))
+            continue;
+        n_plain++;
+        CHECK(same_f64(trn__fma_f64_exact(a, b, c), want),
+              "fma(%a, %a, %a) is not %a\n", a, b, c, want);
+    }
+    assert_true(n_plain > N_FMA / 4);
+}
+
+static void f64_fma_answers_zeros_infinities_and_the_ends_of_f64(void **state)
+{
+    (void)state;
+    static const double ends[] = {
+        0.0,      -0.0,      1.0,     -1.0,     5e-324,     -5e-324,  0x1p-1022,
+        -0x1p-53, 0x1p-960,  0x1p994, -0x1p995, 0x1p996,    DBL_MAX,  -DBL_MAX,
+        INFINITY, -INFINITY, NAN,     0x1p-537, 0x1.8p-538, -0x1p500,
+    };
+    enum { N = sizeof ends / sizeof ends[0] };
+    for (int i = 0; i < N * N * N; i++) {
+        const double a = ends[i % N], b = ends[i / N % N], c = ends[i / N / N];
+        const double got = trn__fma_f64(a, b, c), want = fma(a, b, c);
+        CHECK(same_f64(got, want), "fma(%a, %a, %a) = %a, not %a\n", a, b, c,
+              want, got);
+        if (trn__fma_f64_is_plain(a, b, c))
+            assert_true(same_f64(trn__fma_f64_exact(a, b, c), want));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +341,8 @@ int main(void)
         cmocka_unit_test(
             every_row_is_equal_in_all_sets_at_any_length_and_address),
         cmocka_unit_test(emulated_fma_equals_the_c_library_in_hard_cases),
+        cmocka_unit_test(emulated_f64_fma_equals_the_c_library_in_hard_cases),
+        cmocka_unit_test(f64_fma_answers_zeros_infinities_and_the_ends_of_f64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

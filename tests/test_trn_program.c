@@ -90,6 +90,8 @@ static void wrong_calls_show_the_usage_on_stderr_with_status_2(void **state)
     expect(&r, 2, "unknown command 'nonsense'");
     run(&r, "", "info --nonsense 2>&1");
     expect(&r, 2, "unknown argument '--nonsense'");
+    run(&r, "", "verify --exec lazy 2>&1");
+    expect(&r, 2, "--exec is 'lazy'; expected eager or captured");
 }
 
 static void errors_of_the_library_are_told_on_stderr_with_status_1(void **state)
@@ -128,7 +130,7 @@ static void info_tells_what_was_asked_for(void **state)
     (void)state;
     static outcome r;
     run(&r, "TRN_CPU_ISA=generic TRN_NUM_THREADS=3 TRN_ENGINE=pool", "info");
-    expect(&r, 0, "instruction set   generic\n");
+    expect(&r, 0, "instruction set   " GENERIC_SET "\n");
     expect(&r, 0, "threads           3\n");
     expect(&r, 0, "engine            pool\n");
     expect(&r, 0, "device            cpu\n");
@@ -184,7 +186,7 @@ static void info_as_json_has_the_same_facts(void **state)
     assert_string_equal(text_at(root, "numerics_version"),
                         trn_numerics_version());
     assert_string_equal(text_at(root, "device"), "cpu");
-    assert_string_equal(text_at(root, "instruction_set"), "generic");
+    assert_string_equal(text_at(root, "instruction_set"), GENERIC_SET);
     assert_string_equal(text_at(root, "engine"), "pool");
     assert_int_equal(json_integer_value(json_object_get(root, "threads")), 2);
     json_t *parts = json_object_get(root, "parts");
@@ -199,7 +201,8 @@ static void verify_as_json_has_a_line_for_each_digest(void **state)
 {
     (void)state;
     static outcome r;
-    run(&r, "TRN_NUM_THREADS=2", "verify --quick --json 2>/dev/null");
+    run(&r, "TRN_NUM_THREADS=2",
+        "verify --quick --json --exec captured 2>/dev/null");
     assert_int_equal(r.status, 0);
     json_t *root = parse(&r);
     json_t *lines = json_object_get(root, "lines");
@@ -210,6 +213,8 @@ static void verify_as_json_has_a_line_for_each_digest(void **state)
         assert_int_equal(strlen(text_at(line, rows ? "end" : "step_10")), 64);
         assert_int_equal(json_integer_value(json_object_get(line, "threads")),
                          2);
+        assert_string_equal(text_at(line, "device"), "cpu");
+        assert_string_equal(text_at(line, "exec"), "captured");
     }
     json_decref(root);
 }

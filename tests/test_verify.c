@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The bits of the CPU device: `trn verify` gives the digests kept in
- * tests/verify.digests for every instruction set, thread count and engine.
+ * tests/verify.digests for every instruction set, thread count and engine,
+ * eager, captured and on the loop device.
  *
- * The runs cover each pair of the three settings; some stop at step 10.  Every
- * line must name the settings that were asked for: a set or engine that
- * silently ran in place of another would prove nothing.
+ * A few runs, some of which stop at step 10; `make verify-pairs` has all pairs
+ * of settings and compilers.  Every line must name the settings that were asked
+ * for: a set or engine that silently ran in place of another would prove
+ * nothing.
  */
 #define _POSIX_C_SOURCE 200809L /* popen */
 #include <stdio.h>
@@ -20,7 +22,16 @@ enum { MOST_LINES = 32 };
 typedef struct line {
     char name[32], dtype[8], early[72], end[72], isa[16], engine[16];
     int threads;
+    char device[16], exec[16];
 } line;
+
+/* How it is run; device and exec as trn verify takes and prints them. */
+typedef struct setting {
+    const char *isa;
+    int threads;
+    const char *engine, *device, *exec;
+    bool quick; /* the digests of the end are not made */
+} setting;
 
 typedef struct lines {
     int n;
@@ -40,9 +51,9 @@ static void read_lines(FILE *in, int n_fields, lines *out)
         assert_true(out->n < MOST_LINES);
         line *l = &out->at[out->n++];
         memset(l, 0, sizeof *l);
-        int n =
-            sscanf(text, "%31s %7s %71s %71s %15s %15s %d", l->name, l->dtype,
-                   l->early, l->end, l->isa, l->engine, &l->threads);
+        int n = sscanf(text, "%31s %7s %71s %71s %15s %15s %d %15s %15s",
+                       l->name, l->dtype, l->early, l->end, l->isa, l->engine,
+                       &l->threads, l->device, l->exec);
         CHECK(n == n_fields, "not a line of digests: %s", text);
     }
 }
@@ -61,20 +72,20 @@ static int read_kept(void **state)
     return kept.n > 0 ? 0 : -1;
 }
 
-static void run(const char *isa, int threads, const char *engine,
-                const char *flags, lines *out)
+static void run(const setting *s, lines *out)
 {
     char text[4096];
     const char *folder = getenv("TRN_BUILD");
     CHECK(folder != NULL, "TRN_BUILD does not name the build folder\n");
     snprintf(text, sizeof text,
              "TRN_CPU_ISA=%s TRN_NUM_THREADS=%d TRN_ENGINE=%s '%s/trn' verify "
-             "%s",
-             isa, threads, engine, folder == NULL ? "" : folder, flags);
+             "--device %s --exec %s%s",
+             s->isa, s->threads, s->engine, folder == NULL ? "" : folder,
+             s->device, s->exec, s->quick ? " --quick" : "");
     print_message("%s\n", text);
     FILE *child = popen(text, "r");
     assert_non_null(child);
-    read_lines(child, 7, out);
+    read_lines(child, 9, out);
     int status = pclose(child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0,
           "the program ended with status %d\n", status);
@@ -85,30 +96,33 @@ static int compare_digest(const line *l, const char *when, const char *found,
 {
     if (strcmp(found, expected) == 0)
         return 0;
-    print_error("%s %s, %s, on %s with %d threads of %s:\n  found    %s\n"
-                "  expected %s (line \"%s %s\" of " KEPT ")\n",
-                l->name, l->dtype, when, l->isa, l->threads, l->engine, found,
-                expected, l->name, l->dtype);
+    print_error("%s %s, %s, on %s of %s, %s, with %d threads of %s:\n"
+                "  found    %s\n  expected %s (line \"%s %s\" of " KEPT ")\n",
+                l->name, l->dtype, when, l->isa, l->device, l->exec, l->threads,
+                l->engine, found, expected, l->name, l->dtype);
     return 1;
 }
 
-/* quick: the digests of the end were not made. */
-static void check(const char *isa, int threads, const char *engine, bool quick)
+static void check(setting s)
 {
     static lines found;
     int changed = 0;
-    run(isa, threads, engine, quick ? "--quick" : "", &found);
+    const bool cpu = strcmp(s.device, "cpu") == 0; /* its threads work */
+    const bool generic = strcmp(s.isa, "generic") == 0;
+    run(&s, &found);
     CHECK(found.n == kept.n, "%d digests, but %d lines in " KEPT "\n", found.n,
           kept.n);
     for (int i = 0; i < found.n; i++) {
         const line *l = &found.at[i], *k = &kept.at[i];
         assert_string_equal(l->name, k->name);
         assert_string_equal(l->dtype, k->dtype);
-        assert_string_equal(l->isa, isa);
-        assert_string_equal(l->engine, engine);
-        assert_int_equal(l->threads, threads);
+        assert_string_equal(l->isa, generic ? GENERIC_SET : s.isa);
+        assert_string_equal(l->engine, cpu ? s.engine : "-");
+        assert_int_equal(l->threads, cpu ? s.threads : 0);
+        assert_string_equal(l->device, s.device);
+        assert_string_equal(l->exec, s.exec);
         changed += compare_digest(l, "at step 10", l->early, k->early);
-        if (!quick || strcmp(l->name, "rows") == 0)
+        if (!s.quick || strcmp(l->name, "rows") == 0)
             changed += compare_digest(l, "at the end", l->end, k->end);
     }
     if (changed > 0)
@@ -137,8 +151,8 @@ static bool available(const char *isa, trn_engine engine)
 static void generic_on_the_pool_gives_the_kept_digests(void **state)
 {
     (void)state;
-    check("generic", 1, "pool", false);
-    check("generic", 3, "pool", true);
+    check((setting){"generic", 1, "pool", "cpu", "eager", false});
+    check((setting){"generic", 3, "pool", "cpu", "captured", true});
 }
 
 static void generic_on_openmp_gives_the_kept_digests(void **state)
@@ -146,8 +160,8 @@ static void generic_on_openmp_gives_the_kept_digests(void **state)
     (void)state;
     if (!available("generic", TRN_ENGINE_OPENMP))
         skip();
-    check("generic", 2, "openmp", false);
-    check("generic", 7, "openmp", true);
+    check((setting){"generic", 2, "openmp", "cpu", "captured", false});
+    check((setting){"generic", 7, "openmp", "cpu", "eager", true});
 }
 
 static void avx2_on_the_pool_gives_the_kept_digests(void **state)
@@ -155,8 +169,8 @@ static void avx2_on_the_pool_gives_the_kept_digests(void **state)
     (void)state;
     if (!available("avx2", TRN_ENGINE_POOL))
         skip();
-    check("avx2", 2, "pool", false);
-    check("avx2", 7, "pool", true);
+    check((setting){"avx2", 2, "pool", "cpu", "eager", false});
+    check((setting){"avx2", 7, "pool", "cpu", "captured", true});
 }
 
 static void avx2_on_openmp_gives_the_kept_digests(void **state)
@@ -164,8 +178,16 @@ static void avx2_on_openmp_gives_the_kept_digests(void **state)
     (void)state;
     if (!available("avx2", TRN_ENGINE_OPENMP))
         skip();
-    check("avx2", 1, "openmp", false);
-    check("avx2", 3, "openmp", true);
+    check((setting){"avx2", 1, "openmp", "cpu", "captured", false});
+    check((setting){"avx2", 3, "openmp", "cpu", "eager", true});
+}
+
+static void the_loop_device_gives_the_kept_digests(void **state)
+{
+    (void)state;
+    check((setting){"generic", 1, "pool", "loop", "captured", true});
+    if (available("avx2", TRN_ENGINE_POOL))
+        check((setting){"avx2", 2, "pool", "loop", "captured", false});
 }
 
 static void kept_digests_name_the_numerics_version(void **state)
@@ -190,6 +212,7 @@ int main(void)
         cmocka_unit_test(generic_on_openmp_gives_the_kept_digests),
         cmocka_unit_test(avx2_on_the_pool_gives_the_kept_digests),
         cmocka_unit_test(avx2_on_openmp_gives_the_kept_digests),
+        cmocka_unit_test(the_loop_device_gives_the_kept_digests),
     };
     return cmocka_run_group_tests(tests, read_kept, NULL);
 }

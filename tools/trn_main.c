@@ -41,7 +41,8 @@ static const command commands[] = {
     {
         .name = "verify",
         .flags = "[--json] [--quick] [--rows]",
-        .what = "digests that are the same on every machine",
+        .what = "digests that are the same on every machine;\n"
+                "           --exec eager | captured, --device NAME",
         .run = tool_verify,
     },
     {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `trn verify`: prints digests of fixed computations, one line per model and
- * element type, with the instruction set, engine and threads that ran.
+ * element type, with what ran: instruction set, engine, threads, device, and
+ * whether steps were captured.
  *
  * Two machines, builds or settings whose lines agree in the digests compute
  * the same bits.  Time goes to standard error alone, so that whole outputs can
@@ -25,8 +26,17 @@ enum { N_ROW_DTYPES = (int)(sizeof row_dtypes / sizeof row_dtypes[0]) };
 
 typedef struct settings {
     bool json, quick, rows;
+    const char *device; /* NULL: as the environment has it */
+    uint32_t exec;
     void *list; /* json_t *, the lines so far */
 } settings;
+
+/* What ran, not what was asked for. */
+typedef struct ran {
+    char isa[32];
+    const char *engine, *device, *exec;
+    int threads;
+} ran;
 
 static double seconds(void)
 {
@@ -35,32 +45,59 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Mixed: a step that did not run as one program on the device. */
+static const char *exec_of(const trn_context *c)
+{
+    trn_capture_info i = TRN_CAPTURE_INFO_INIT;
+    if (trn_capture(c, &i) != TRN_OK || i.replays == 0)
+        return "eager";
+    if (i.early_reads > 0 || i.fallbacks > 0 ||
+        i.replays < (uint64_t)trn_step_index(c))
+        return "mixed";
+    return "captured";
+}
+
+/* The context's threads work for the CPU device alone. */
+static ran what_ran(const trn_context *c)
+{
+    ran r = {.device = trn_device_name(c), .exec = exec_of(c), .engine = "-"};
+    const char *text = trn_device_description(c);
+    snprintf(r.isa, sizeof r.isa, "%.*s", (int)strcspn(text, " ,"), text);
+    if (strcmp(r.device, "cpu") == 0) {
+        r.engine = trn_engine_name(c);
+        r.threads = trn_thread_count(c);
+    }
+    return r;
+}
+
 static void write_line(const settings *s, const trn_context *c,
                        const char *name, trn_dtype dtype, const char *early,
                        const char *end)
 {
+    const ran r = what_ran(c);
 #ifdef TRN_HAVE_JANSSON
     if (s->json) {
         json_array_append_new(
-            s->list,
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i}", "name", name,
-                      "dtype", trn_dtype_name(dtype), "step_10", early, "end",
-                      end, "instruction_set", trn_device_description(c),
-                      "engine", trn_engine_name(c), "threads",
-                      trn_thread_count(c)));
+            s->list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s}",
+                               "name", name, "dtype", trn_dtype_name(dtype),
+                               "step_10", early, "end", end, "instruction_set",
+                               r.isa, "engine", r.engine, "threads", r.threads,
+                               "device", r.device, "exec", r.exec));
         return;
     }
 #endif
     (void)s;
-    printf("%s %s %s %s %s %s %d\n", name, trn_dtype_name(dtype), early, end,
-           trn_device_description(c), trn_engine_name(c), trn_thread_count(c));
+    printf("%s %s %s %s %s %s %d %s %s\n", name, trn_dtype_name(dtype), early,
+           end, r.isa, r.engine, r.threads, r.device, r.exec);
     fflush(stdout);
 }
 
-static int open_context(trn_context **c)
+static int open_context(const settings *s, trn_context **c)
 {
     trn_options o = TRN_OPTIONS_INIT;
     o.seed = VERIFY_SEED;
+    o.device = s->device;
+    o.exec = s->exec;
     if (trn_open(c, &o) == TRN_OK)
         return TOOL_OK;
     int status = tool_error("verify", *c);
@@ -82,7 +119,7 @@ static int verify_one_model(const settings *s, const verify_model *m)
 {
     trn_context *c;
     verify_result r;
-    int status = open_context(&c);
+    int status = open_context(s, &c);
     if (status != TOOL_OK)
         return status;
     if (verify_train(c, m, s->quick, &r) != TRN_OK)
@@ -111,7 +148,7 @@ static int verify_one_dtype(const settings *s, trn_dtype dtype)
 {
     trn_context *c;
     char digest[VERIFY_DIGEST];
-    int status = open_context(&c);
+    int status = open_context(s, &c);
     if (status != TOOL_OK)
         return status;
     row_user u = {s, c, dtype};
@@ -128,7 +165,7 @@ static int verify_all(const settings *s)
     int status = TOOL_OK;
     if (!s->json)
         printf("# numerics %s; name dtype step-%d end instruction-set engine "
-               "threads\n",
+               "threads device exec\n",
                trn_numerics_version(), VERIFY_EARLY);
     for (int i = 0; status == TOOL_OK && i < verify_n_models; i++)
         status = verify_one_model(s, &verify_models[i]);
@@ -165,15 +202,36 @@ static int verify_json(settings *s)
 }
 #endif
 
+static int read_exec(settings *s, const char *text)
+{
+    if (text == NULL)
+        return TOOL_OK;
+    if (strcmp(text, "eager") == 0)
+        s->exec = TRN_EXEC_EAGER;
+    else if (strcmp(text, "captured") == 0)
+        s->exec = TRN_EXEC_CAPTURED;
+    if (s->exec != TRN_EXEC_AUTO)
+        return TOOL_OK;
+    fprintf(stderr, "trn verify: --exec is '%s'; expected eager or captured\n",
+            text);
+    return TOOL_USAGE;
+}
+
 int tool_verify(int n_args, char **args)
 {
-    settings s = {false, false, false, NULL};
+    settings s = {.exec = TRN_EXEC_AUTO};
+    bool has_exec, has_device;
+    const char *exec = NULL;
     const tool_flag flags[] = {
         {"--json", &s.json, NULL},
         {"--quick", &s.quick, NULL},
         {"--rows", &s.rows, NULL},
+        {"--exec", &has_exec, &exec},
+        {"--device", &has_device, &s.device},
     };
-    int status = tool_flags("verify", n_args, args, 3, flags);
+    int status = tool_flags("verify", n_args, args, 5, flags);
+    if (status == TOOL_OK)
+        status = read_exec(&s, exec);
     if (status != TOOL_OK)
         return status;
     double start = seconds();

@@ -7,8 +7,8 @@
  * to the compiler, and initial values depend on the order.
  *
  * Sizes are odd on purpose: sums of products longer than one k-block of 256,
- * batches that do not fill a tile.  f64 models are smaller still, as a CPU
- * without FMA needs some 300 ns for each product in f64.
+ * batches that do not fill a tile.  f64 and bf16 models are smaller still, as
+ * a CPU without FMA takes several times longer for each product.
  */
 #include <string.h>
 
@@ -100,6 +100,16 @@ const verify_model verify_models[] = {
         .clip = 1.0,
     },
     {
+        .name = "mlp",
+        .dtype = TRN_BF16,
+        .n_in = 300,
+        .hidden = 35,
+        .batch = 16,
+        .n_steps = 30,
+        .make = make_mlp,
+        .clip = 1.0,
+    },
+    {
         .name = "char",
         .dtype = TRN_F32,
         .n_in = 8,
@@ -115,6 +125,15 @@ const verify_model verify_models[] = {
         .hidden = 27,
         .batch = 16,
         .n_steps = 20,
+        .make = make_char,
+    },
+    {
+        .name = "char",
+        .dtype = TRN_BF16,
+        .n_in = 8,
+        .hidden = 35,
+        .batch = 16,
+        .n_steps = 30,
         .make = make_char,
     },
 };

@@ -2,6 +2,9 @@
  *
  * The digest over all rows: how inputs are made and results are added.
  *
+ * Results are read when their step has ended, so that the step can be captured
+ * as a whole.
+ *
  * A result is hashed as little-endian elements in row-major order, every NaN
  * as one value, because a NaN's sign and payload are not promised.
  */
@@ -81,19 +84,50 @@ static bool append(verify_sink *s, const char *name, const char *digest)
 
 void verify_put(verify_sink *s, const char *name, trn_tensor *y)
 {
-    char digest[VERIFY_DIGEST];
     if (y == NULL)
         return;
+    if (s->n_rows == s->room_rows) {
+        const int room = 2 * s->room_rows + 64;
+        verify_result_row *rows = realloc(s->rows, (size_t)room * sizeof *rows);
+        if (rows == NULL)
+            return;
+        s->rows = rows;
+        s->room_rows = room;
+    }
+    verify_result_row *row = &s->rows[s->n_rows++];
+    snprintf(row->name, sizeof row->name, "%s", name);
+    row->y = trn_tensor_retain(y);
+}
+
+/* The digest of one result; false: it could not be read, or no memory. */
+static bool hash_row(verify_sink *s, const char *name, trn_tensor *y)
+{
+    char digest[VERIFY_DIGEST];
+    bool added = false;
     const int64_t n = trn_tensor_numel(y);
     const size_t bytes = (size_t)n * trn_dtype_size(trn_tensor_dtype(y));
     unsigned char *data = malloc(bytes == 0 ? 1 : bytes);
     if (data != NULL && trn_tensor_read(y, data, bytes) == TRN_OK) {
         canonical(trn_tensor_dtype(y), data, n);
         trn_sha256(data, bytes, digest);
-        if (append(s, name, digest) && s->each != NULL)
+        added = append(s, name, digest);
+        if (added && s->each != NULL)
             s->each(s->user, name, digest);
     }
     free(data);
+    return added;
+}
+
+/* The results of the step that has ended, in their order. */
+static bool hash_rows(verify_sink *s)
+{
+    bool added = true;
+    for (int i = 0; i < s->n_rows; i++) {
+        added = added && hash_row(s, s->rows[i].name, s->rows[i].y);
+        trn_tensor_release(s->rows[i].y);
+    }
+    s->n_rows = 0;
+    return added;
 }
 
 /* Not normal: in f64 without FMA such a draw is as slow as all else. */
@@ -201,8 +235,11 @@ trn_status verify_rows(trn_context *c, trn_dtype dtype, verify_row_fn each,
         trn_step_begin(c);
         families[i](&s);
         status = trn_step_end(c);
+        if (status == TRN_OK && !hash_rows(&s))
+            status = trn_errcode(c) == TRN_OK ? TRN_ERR_NOMEM : trn_errcode(c);
     }
     trn_sha256(s.text, s.n_text, out);
     free(s.text);
+    free(s.rows);
     return status;
 }

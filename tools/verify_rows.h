@@ -9,17 +9,25 @@
 
 #include "tools/verify.h"
 
+/* A result of the open step, to be read when the step has ended. */
+typedef struct verify_result_row {
+    char name[80];
+    trn_tensor *y;
+} verify_result_row;
+
 typedef struct verify_sink {
     trn_context *c;
     trn_generator *g; /* of all inputs */
     trn_dtype dtype;  /* of all float inputs */
     verify_row_fn each;
     void *user;
+    verify_result_row *rows; /* of the open step */
+    int n_rows, room_rows;
     char *text; /* "name digest\n" for each result */
     size_t n_text, room;
 } verify_sink;
 
-/* Adds the bits of y under a name. */
+/* Adds the bits that y has at the end of the step, under a name. */
 void verify_put(verify_sink *s, const char *name, trn_tensor *y);
 
 /* Adds y, and the gradients of its product with a random seed with respect to

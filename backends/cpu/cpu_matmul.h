@@ -52,6 +52,10 @@ void trn__cpu_multiply_serial(const trn__cpu_product *p);
 int32_t trn__cpu_multiply_shared(const trn__cpu_product *p);
 size_t trn__cpu_shared_bytes(const trn__cpu_product *p);
 
+/* Element (i, j) of a bf16 product by its definition, before it is rounded to
+ * bf16. */
+float trn__cpu_dot_bf16(const trn__cpu_product *p, int64_t i, int64_t j);
+
 /* Rows of bf16 and integer products, numbered over the whole batch. */
 void trn__cpu_multiply_bf16(void *products, int64_t begin, int64_t end);
 void trn__cpu_multiply_integers(void *products, int64_t begin, int64_t end);

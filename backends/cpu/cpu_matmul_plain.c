@@ -61,7 +61,7 @@ static float block_of_32(const trn__cpu_product *p, int64_t i, int64_t j,
     return fma_flush(fma_flush(chain[0], 1.0f, chain[1]), 1.0f, c);
 }
 
-static float dot_bf16(const trn__cpu_product *p, int64_t i, int64_t j)
+float trn__cpu_dot_bf16(const trn__cpu_product *p, int64_t i, int64_t j)
 {
     float total = 0.0f;
     for (int64_t start = 0; start < p->k; start += 4096) {
@@ -82,7 +82,7 @@ void trn__cpu_multiply_bf16(void *products, int64_t begin, int64_t end)
         const int64_t i = row % all->one.m;
         uint16_t *c = (uint16_t *)(void *)p.c + i * p.n;
         for (int64_t j = 0; j < p.n; j++)
-            c[j] = trn__f32_to_bf16(dot_bf16(&p, i, j));
+            c[j] = trn__f32_to_bf16(trn__cpu_dot_bf16(&p, i, j));
     }
 }
 

@@ -45,9 +45,11 @@ static int32_t loop_open(const trn_host_services *host, const char *argument,
     memset(dev, 0, sizeof *dev);
     dev->host = host;
     dev->options = options;
+    const char *isa = host->option(host->host, "reference_isa");
     snprintf(dev->description, sizeof dev->description,
-             "reference kernels%s, %u in flight",
-             options.strict ? ", strict" : "", (unsigned)options.queue);
+             "%.20s%sreference kernels%s, %u in flight", isa == NULL ? "" : isa,
+             isa == NULL ? "" : " ", options.strict ? ", strict" : "",
+             (unsigned)options.queue);
     status = trn__loop_call(dev, TRN__LOOP_open)
                  ? trn__loop_fail(dev, TRN_ERR_DEVICE,
                                   "loop: open failed, as asked for")

@@ -61,8 +61,9 @@ typedef struct trn_host_services {
                          void *arg);
     int32_t (*n_threads)(void *host);
     void (*log)(void *host, uint32_t level, const char *text);
-    /* an option by name, NULL if not set: "cpu_isa", and what the program has
-     * set for devices (trn_options.device_options) */
+    /* an option by name, NULL if not set: "cpu_isa", "reference_isa" (the set
+     * of the kernels behind reference_op: "avx2"), and what the program has set
+     * for devices (trn_options.device_options) */
     const char *(*option)(void *host, const char *name);
     /* leaves `message` as the context's error, unless one is pending; returns
      * `status` */

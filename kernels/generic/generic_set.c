@@ -7,7 +7,11 @@
 #include "kernels/generic/generic_kernels.h"
 
 static const trn__kernel_set generic_set = {
+#ifdef __FMA__ /* the user's flags: hardware FMA, the same bits */
+    .name = "generic+fma",
+#else
     .name = "generic",
+#endif
 
 #define FIELD(f) .f = trn__generic_##f,
 #define FIELD_UNARY(nm) FIELD(nm##_f32) FIELD(nm##_f64)

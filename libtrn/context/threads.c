@@ -36,6 +36,9 @@ void trn__job_run_chunk(const trn__job *job, int64_t chunk)
     int64_t size = job->n - begin;
     if (size > job->grain)
         size = job->grain;
+    /* A device's chunk may have left other modes, also one of the job before:
+     * a worker of the pool goes from job to job in one region. */
+    trn__fp_renew();
     job->fn(job->arg, begin, begin + size);
 }
 

@@ -15,13 +15,18 @@
 #define DEFAULT_CONTROL 0x1F80u
 #define STATUS_BITS 0x3Fu
 
-void trn__fp_enter(trn__fp_env *saved)
+void trn__fp_renew(void)
 {
     unsigned now = _mm_getcsr();
-    saved->control = now;
-    saved->status = 0; /* MXCSR holds both. */
     if ((now & ~STATUS_BITS) != DEFAULT_CONTROL)
         _mm_setcsr(DEFAULT_CONTROL | (now & STATUS_BITS));
+}
+
+void trn__fp_enter(trn__fp_env *saved)
+{
+    saved->control = _mm_getcsr();
+    saved->status = 0; /* MXCSR holds both. */
+    trn__fp_renew();
 }
 
 void trn__fp_leave(const trn__fp_env *saved)
@@ -53,12 +58,17 @@ static uint64_t read_fpsr(void)
 }
 
 /* FPCR 0 is nearest even, no flush to zero, no traps, no alternate modes. */
+void trn__fp_renew(void)
+{
+    if (read_fpcr() != 0)
+        __asm__ __volatile__("msr fpcr, %0" : : "r"(UINT64_C(0)) : "memory");
+}
+
 void trn__fp_enter(trn__fp_env *saved)
 {
     saved->control = read_fpcr();
     saved->status = read_fpsr();
-    if (saved->control != 0)
-        __asm__ __volatile__("msr fpcr, %0" : : "r"(UINT64_C(0)) : "memory");
+    trn__fp_renew();
 }
 
 void trn__fp_leave(const trn__fp_env *saved)
@@ -75,6 +85,10 @@ bool trn__fp_is_default(void)
 }
 
 #else
+
+void trn__fp_renew(void)
+{
+}
 
 void trn__fp_enter(trn__fp_env *saved)
 {

@@ -25,6 +25,10 @@ typedef struct trn__fp_env {
  */
 void trn__fp_enter(trn__fp_env *saved);
 
+/* Sets the default alone: for a thread that is between enter and leave, and may
+ * have run foreign code since. */
+void trn__fp_renew(void);
+
 /* Puts back what trn__fp_enter saved in the same thread. */
 void trn__fp_leave(const trn__fp_env *saved);
 

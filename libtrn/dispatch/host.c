@@ -40,8 +40,10 @@ static void host_log(void *host, uint32_t level, const char *text)
 static const char *host_option(void *host, const char *name)
 {
     trn_context *c = host;
-    return strcmp(name, "cpu_isa") == 0 ? c->cpu_isa
-                                        : trn__device_option(c, name);
+    if (strcmp(name, "cpu_isa") == 0)
+        return c->cpu_isa;
+    return strcmp(name, "reference_isa") == 0 ? trn__reference_isa(c)
+                                              : trn__device_option(c, name);
 }
 
 static int32_t host_fail(void *host, int32_t status, const char *message)

@@ -15,6 +15,8 @@ void trn__host_services(trn_context *c, trn_host_services *out);
 int32_t trn__reference_op(void *host, const trn_op_call *call);
 bool trn__reference_supports(void *host, const trn_op_call *call);
 trn_status trn__reference_open(trn_context *c);
+/* The kernel set behind reference_op; NULL where there is none. */
+const char *trn__reference_isa(trn_context *c);
 void trn__reference_close(trn_context *c); /* also of one that is not open */
 
 #endif

@@ -171,14 +171,31 @@ static int32_t run_view(trn_device *dev, const trn_op_call *call)
     return trn__cpu_backend.run_op(dev, &copy);
 }
 
+/* Under the lock. */
+static int32_t open_device(trn__reference *r)
+{
+    return r->device != NULL
+               ? TRN_OK
+               : trn__cpu_backend.open(&r->services, "", &r->device);
+}
+
+const char *trn__reference_isa(trn_context *c)
+{
+    trn__reference *r = &c->reference;
+    if (!r->ready)
+        return NULL;
+    pthread_mutex_lock(&r->lock);
+    const bool open = open_device(r) == TRN_OK;
+    pthread_mutex_unlock(&r->lock);
+    return open ? trn__cpu_backend.describe(r->device) : NULL;
+}
+
 static int32_t run(trn__reference *r, const trn_op_call *call)
 {
     const trn_backend *cpu = &trn__cpu_backend;
-    if (r->device == NULL) {
-        int32_t status = cpu->open(&r->services, "", &r->device);
-        if (status != TRN_OK)
-            return status;
-    }
+    int32_t status = open_device(r);
+    if (status != TRN_OK)
+        return status;
     if (is_view(call->op))
         return run_view(r->device, call);
     if (!cpu->supports(r->device, call))
