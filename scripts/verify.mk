@@ -8,5 +8,5 @@ verify-build: $(B)/trn $(B)/trn-loop.so
 	@echo $(B)
 verify-pairs: ## equal digests over each pair of sets, threads, engines, ways, builds
 	$(Q)MAKE='$(MAKE)' sh scripts/verify_matrix.sh pairs
-verify-matrix: ## the same over all combinations; half an hour or so
+verify-matrix: ## the same over all combinations; twenty minutes
 	$(Q)MAKE='$(MAKE)' sh scripts/verify_matrix.sh all

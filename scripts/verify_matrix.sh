@@ -258,7 +258,7 @@ make_builds() {
 }
 
 header() {
-    echo "make verify-$1"
+    echo "make verify-$1" | sed s/all/matrix/
     date -u '+%Y-%m-%d, %H:%M UTC'
     echo "system: $(uname -s) $(uname -m), $(nproc 2>/dev/null) CPUs," \
         "C library $(getconf GNU_LIBC_VERSION 2>/dev/null || echo unknown)"
