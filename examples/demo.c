@@ -40,6 +40,7 @@ typedef struct settings {
     int64_t steps, schedule, warmup;
     double learning_rate, dropout;
     int64_t sample, held_out; /* characters to write, to be judged on */
+    const char *losses;       /* NULL, or the file for each step's loss */
     uint64_t seed;
 } settings;
 
@@ -127,7 +128,7 @@ static void print_digest(model *m, const char *what)
         printf("%s  %s\n", digest, what);
 }
 
-static void train(model *m, const settings *s)
+static void train(model *m, const settings *s, FILE *losses)
 {
     double since = seconds();
     double mean = 0;
@@ -137,12 +138,28 @@ static void train(model *m, const settings *s)
             return;
         double loss = trn_step_loss(m->c);
         mean = step == 1 ? loss : 0.98 * mean + 0.02 * loss;
+        if (losses != NULL)
+            fprintf(losses, "%.17g\n", loss);
         if (step % every == 0 || step == s->steps)
             show(step, s->steps, mean, since);
         if (step == 10 && step < s->steps)
             print_digest(m, isatty(1) ? "\rparameters at step 10"
                                       : "parameters at step 10");
     }
+}
+
+/* 1 where the file of losses cannot be written. */
+static int train_and_log(model *m, const settings *s)
+{
+    FILE *losses = s->losses == NULL ? NULL : fopen(s->losses, "w");
+    int bad = s->losses != NULL && losses == NULL;
+    if (!bad)
+        train(m, s, losses);
+    if (losses != NULL)
+        bad = ferror(losses) | fclose(losses);
+    if (bad)
+        fprintf(stderr, "demo: %s cannot be written\n", s->losses);
+    return bad;
 }
 
 /* ---- judging ---- */
@@ -275,6 +292,7 @@ static const char usage[] =
     "  --dropout P         (0.1)\n"
     "  --sample N          characters of the sample (480)\n"
     "  --held-out N        characters to be judged on, at most (all)\n"
+    "  --losses FILE       the loss of each step, a line each\n"
     "  --seed N            (0)\n";
 
 static int64_t whole_number(const char *text, int *bad)
@@ -319,6 +337,8 @@ static int parse(int argc, char **argv, settings *s)
             s->sample = whole_number(value, &bad);
         else if (strcmp(name, "--held-out") == 0)
             s->held_out = whole_number(value, &bad);
+        else if (strcmp(name, "--losses") == 0)
+            s->losses = value;
         else if (strcmp(name, "--seed") == 0)
             s->seed = (uint64_t)whole_number(value, &bad);
         else
@@ -347,6 +367,7 @@ int main(int argc, char **argv)
     o.device = s.device;
     o.seed = s.seed;
     model m = {0};
+    int bad = 0;
     if (trn_open(&m.c, &o) == TRN_OK)
         build(&m, &s);
     if (trn_errcode(m.c) == TRN_OK) {
@@ -356,11 +377,11 @@ int main(int argc, char **argv)
                trn_thread_count(m.c), trn_engine_name(m.c),
                (long long)trn_nn_parameter_numel(m.net),
                (long long)trn_text_length(m.text));
-        train(&m, &s);
+        bad = train_and_log(&m, &s);
     }
-    if (trn_errcode(m.c) == TRN_OK)
+    if (trn_errcode(m.c) == TRN_OK && !bad)
         report(&m, &s);
     if (trn_errcode(m.c) != TRN_OK)
         fprintf(stderr, "demo: %s\n", trn_errmsg(m.c));
-    return trn_close(m.c) == TRN_OK ? 0 : 1;
+    return trn_close(m.c) == TRN_OK && !bad ? 0 : 1;
 }

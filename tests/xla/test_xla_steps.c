@@ -93,6 +93,21 @@ static void a_plain_loop_compiles_once(void **state)
     expect("plain loop", 24, twelve_steps, 1);
 }
 
+static void read_some_losses(captured_net *m)
+{
+    for (int step = 1; step <= 12; step++) {
+        assert_true(captured_train(m));
+        if (step % 4 == 0)
+            assert_true(trn_step_loss(m->c) > 0);
+    }
+}
+
+static void losses_that_are_read_compile_nothing(void **state)
+{
+    (void)state;
+    expect("each fourth loss read", 24, read_some_losses, 1);
+}
+
 static void rates_that_vary(captured_net *m)
 {
     for (int step = 0; step < 10; step++) {
@@ -164,6 +179,7 @@ int main(int argc, char **argv)
         XLA_TEST(single_steps_are_those_of_the_cpu_in_f64),
         XLA_TEST(only_batches_and_losses_move_between_steps),
         XLA_TEST(a_plain_loop_compiles_once),
+        XLA_TEST(losses_that_are_read_compile_nothing),
         XLA_TEST(schedules_and_dropout_compile_nothing),
         XLA_TEST(micro_batches_compile_three_times),
         XLA_TEST(a_smaller_last_batch_compiles_once_more),

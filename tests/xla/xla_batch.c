@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/xla/xla_batch.h"
+#include "tests/xla/xla_neuron.h"
 
 static void print_line(void *user, trn_log_level level, const char *text)
 {
@@ -38,6 +39,13 @@ trn_context *xla_open(const char *device)
     trn_status status = trn_open(&c, &o);
     CHECK(status == TRN_OK, "%s: %s\n", device, trn_errmsg(c));
     return c;
+}
+
+void xla_check_module(trn_context *c)
+{
+    char why[600];
+    if (neuron)
+        CHECK(xla_neuron_takes_step(c, why, sizeof why), "%s\n", why);
 }
 
 bool xla_is_exact(void)
@@ -141,6 +149,7 @@ static bool judge_range(xla_judge *j, int first, int last)
     xla_running("%s (%d cases)", case_text(&j->job[first].a), last - first);
     if (!run_step(j, j->device, first, last))
         return false;
+    xla_check_module(j->device);
     for (int i = first; i < last; i++)
         compare_shapes(j, &j->job[i]);
     return true;

@@ -60,6 +60,9 @@ void xla_fault(xla_judge *j, const xla_job *job, const char *format, ...)
 trn_context *xla_open(const char *device);
 void xla_use_neuron(void);
 bool xla_is_neuron(void);
+/* After a step of c that ran: if it was lowered for Neuron, there is nothing in
+ * its module that the compiler is not known to take, or the test fails. */
+void xla_check_module(trn_context *c);
 /* Is the judged device bound to the CPU's bits? */
 bool xla_is_exact(void);
 

@@ -37,7 +37,8 @@ int xla_main(int argc, char **argv, int n, const xla_test *tests);
 
 /* ---- in a test ---- */
 
-/* Says what runs from now on, for the case that it is the last thing. */
+/* Says what runs from now on, for the case that it is the last thing; before
+ * skip(), why. */
 void xla_running(const char *format, ...) TRN_PRINTF(1, 2);
 /* Should the test take the smallest steps? */
 bool xla_one_by_one(void);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "tests/xla/xla_neuron.h"
-#include "trn/types.h"
+#include "trn.h"
 
 static const char *const opcodes[] = {
     "parameter",
@@ -397,5 +397,43 @@ bool xla_neuron_takes(const char *text, char *why, size_t size)
     for (int k = 0; good && k < m.n; k++)
         good = check_inst(&m, &m.list[k]);
     free(m.list);
+    return good;
+}
+
+/* ---- a step's module ---- */
+
+typedef struct printed {
+    char *bytes;
+    size_t n, room;
+} printed;
+
+static void put(void *user, const char *piece)
+{
+    printed *t = user;
+    size_t n = strlen(piece);
+    if (t->room != 0 && t->bytes == NULL) /* there was no memory */
+        return;
+    if (t->n + n + 1 > t->room) {
+        t->room = 2 * (t->n + n + 1);
+        char *more = realloc(t->bytes, t->room);
+        if (more == NULL)
+            free(t->bytes);
+        t->bytes = more;
+        if (more == NULL)
+            return;
+    }
+    memcpy(t->bytes + t->n, piece, n + 1);
+    t->n += n;
+}
+
+bool xla_neuron_takes_step(trn_context *c, char *why, size_t size)
+{
+    printed t = {NULL, 0, 0};
+    bool good = trn_capture_print_hlo(c, "neuron", put, &t) == TRN_OK &&
+                t.bytes != NULL;
+    if (!good)
+        snprintf(why, size, "the step is not printed: %s", trn_errmsg(c));
+    good = good && xla_neuron_takes(t.bytes, why, size);
+    free(t.bytes);
     return good;
 }

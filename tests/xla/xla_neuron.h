@@ -11,8 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "trn.h"
+
 /* Is there nothing in this module but what is known to be taken?  Else false,
  * with a sentence in `why` that quotes the line. */
 bool xla_neuron_takes(const char *text, char *why, size_t size);
+/* The same for the last step of c, lowered for Neuron. */
+bool xla_neuron_takes_step(trn_context *c, char *why, size_t size);
 
 #endif

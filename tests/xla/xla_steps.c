@@ -75,6 +75,8 @@ void xla_judge_runs(trn_dtype dtype)
             trn_batch b = xla_model_batch(&p.there);
             double want = xla_model_step(&p.here, &a);
             double got = xla_model_step(&p.there, &b);
+            if (step == 0)
+                xla_check_module(p.device);
             compare_losses(&p, step, want, got, p.most.run, &p.seen.run);
         }
         close_pair(&p, dtype);
