@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The loops around elementwise_ops.h: a pair of kernels for each UNARY, BINARY
- * and COMPARE row of ops.def and each line of rowless.def, by expansion.
+ * and COMPARE row of ops.def, by expansion.
  *
  * Whoever includes it has included vec_<set>.h and the set's prototypes, and
  * defines TRN__KERNEL(name), the kernel's name in the set.  A row whose op is
@@ -66,5 +66,3 @@
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     KERNELS_##cls(nm)
 #include "trn/ops.def"
-#define TRN_ROWLESS(nm, cls) KERNELS_##cls(nm)
-#include "kernels/rowless.def"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The elementwise rows of ops.def on one vector: <op>_f32 and <op>_f64 for each
- * UNARY, BINARY and COMPARE row, and each line of rowless.def.  A comparison
- * answers a mask.  What takes a polynomial or rounds is in the vmath headers.
+ * UNARY, BINARY and COMPARE row.  A comparison answers a mask.  What takes a
+ * polynomial or rounds is in the vmath headers.
  */
 #ifndef TRN_KERNELS_ELEMENTWISE_OPS_H
 #define TRN_KERNELS_ELEMENTWISE_OPS_H
@@ -11,6 +11,7 @@
 #include "kernels/vmath_erf.h"
 #include "kernels/vmath_f32.h"
 #include "kernels/vmath_f64.h"
+#include "kernels/vmath_gelu.h"
 #include "kernels/vmath_pow.h"
 #include "kernels/vmath_round.h"
 #include "kernels/vmath_sigmoid.h"

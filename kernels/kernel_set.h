@@ -101,8 +101,6 @@ typedef struct trn__kernel_set {
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     TRN__FIELDS_##cls(nm)
 #include "trn/ops.def"
-#define TRN_ROWLESS(nm, cls) TRN__FIELDS_##cls(nm)
-#include "kernels/rowless.def"
 
     /* reductions */
     trn__block_f32_fn *block_sum_f32, *block_sum_sq_f32;

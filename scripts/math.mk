@@ -10,7 +10,7 @@
 #   make test-math ARGS="sin:f32 erf"   these alone
 
 MATH_SRC := $(sort $(wildcard tests/math/*.c))
-MATH_PARTS := $(call objects,$(addprefix tests/math/math_,draws.c functions.c \
+MATH_PARTS := $(call objects,$(addprefix tests/math/math_,composed.c draws.c functions.c \
                 generic_fma.c ulps.c))
 
 $(call objects,$(MATH_SRC)): $(CONFIG)

@@ -329,6 +329,11 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         UNARY(sigmoid)
         UNARY(silu)
         UNARY(gelu_tanh)
+        UNARY(sin)
+        UNARY(cos)
+        UNARY(erf)
+        UNARY(trunc)
+        UNARY(gelu)
 #define BINARY(nm)    \
     case TRN_OP_##nm: \
         return trn_##nm(in[0], in[1]);
@@ -345,6 +350,7 @@ static trn_tensor *apply_elementwise(const case_args *a, trn_tensor **in)
         BINARY(less_equal)
         BINARY(greater_equal)
         BINARY(not_equal)
+        BINARY(atan2)
     default:
         return NULL;
     }

@@ -50,6 +50,16 @@ static long double unary(const case_args *a, long double x)
         return isfinite(x) ? copysignl(x - remainderl(x, 1), x) : x;
     case TRN_OP_rsqrt:
         return 1 / sqrtl(x);
+    case TRN_OP_sin:
+        return sinl(x);
+    case TRN_OP_cos:
+        return cosl(x);
+    case TRN_OP_erf:
+        return erfl(x);
+    case TRN_OP_trunc:
+        return truncl(x);
+    case TRN_OP_gelu: /* the complement keeps the digits of the lower tail */
+        return x * erfcl(-x * 0.70710678118654752440L) / 2;
     case TRN_OP_add_scalar:
         return x + oracle_value(a->dtype, attr_real(a->tc, "value", 1.5));
     default:
@@ -70,6 +80,8 @@ static long double binary(uint32_t op, long double x, long double y)
         return x / y;
     case TRN_OP_pow:
         return powl(x, y);
+    case TRN_OP_atan2:
+        return atan2l(x, y);
     case TRN_OP_maximum:
         return oracle_maximum(x, y);
     case TRN_OP_greater:
@@ -159,6 +171,11 @@ static tolerance_class class_of(const case_args *a)
     case TRN_OP_tanh:
     case TRN_OP_pow:
     case TRN_OP_rsqrt:
+    case TRN_OP_sin:
+    case TRN_OP_cos:
+    case TRN_OP_erf:
+    case TRN_OP_gelu:
+    case TRN_OP_atan2:
         return TOLERANCE_FUNCTION;
     case TRN_OP_sqrt:
     case TRN_OP_add:
@@ -195,6 +212,7 @@ void oracle_elementwise(const case_args *a, oracle_result *r)
     int64_t dim[TRN_MAX_RANK], index[TRN_MAX_RANK];
     bool compares = trn__ops[a->tc->op].cls == TRN__CLASS_COMPARE;
     trn_dtype dtype = compares ? TRN_BOOL : a->dtype;
+    trn_dtype computes = oracle_compute(a->dtype);
     if (a->tc->op == TRN_OP_cast)
         dtype = attr_dtype(a->tc, "to", TRN_F32);
     oracle_shape_of_all(a, &rank, dim);
@@ -203,6 +221,8 @@ void oracle_elementwise(const case_args *a, oracle_result *r)
         oracle_index(rank, dim, i, index);
         y->v[i] = element(a, rank, index, dtype);
         y->size[i] = fabsl(y->v[i]);
+        if (a->tc->op == TRN_OP_atan2) /* a tiny quotient is rounded twice */
+            y->size[i] = fmaxl(y->size[i], smallest_normal(computes));
     }
     r->tolerance = class_of(a);
 }

@@ -258,6 +258,90 @@ static void activations_are_within_their_ulps(void **state)
     }
 }
 
+/* The n elements of t are these but for a relative error. */
+static void within(trn_tensor *t, int n, double relative, ...)
+{
+    va_list want;
+    va_start(want, relative);
+    harness_ok(trn_tensor_context(t));
+    assert_int_equal(trn_tensor_numel(t), n);
+    for (int i = 0; i < n; i++) {
+        const double w = va_arg(want, double), got = (double)harness_at(t, i);
+        CHECK(got == w || fabs(got - w) <= relative * fabs(w),
+              "element %d is %.17g, expected %.17g\n", i, got, w);
+    }
+    va_end(want);
+}
+
+static void angles_at_zeros_and_infinities(void **state)
+{
+    trn_context *c = *state;
+    const double pi = 3.14159265358979323846;
+    trn_tensor *a = leaf(harness_vector(c, 6, 0.0, -0.0, 0.0, INF, INF, NOT));
+    trn_tensor *b = leaf(harness_vector(c, 6, 0.0, -0.0, -2.0, INF, 1.0, INF));
+    trn_tensor *v = harness_vector(c, 6, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0);
+    trn_tensor *y = trn_atan2(a, b);
+    harness_equal(y, 6, 0.0, -pi, pi, pi / 4, pi / 2, NOT);
+    assert_false(signbit(harness_at(y, 0)));
+    harness_equal(gradient(trn_atan2(a, b), a, v), 6, 0.0, 0.0, -0.5, 0.0, 0.0,
+                  NOT);
+    harness_equal(gradient(trn_atan2(a, b), b, v), 6, 0.0, 0.0, 0.0, 0.0, 0.0,
+                  NOT);
+    /* Squares would overflow or vanish, and 1 / a does not fit. */
+    a = leaf(harness_vector(c, 4, 3e200, 3e-200, -4e200, 5e-324));
+    b = leaf(harness_vector(c, 4, 4e200, 4e-200, 3e200, 0.0));
+    v = harness_vector(c, 4, 1e200, 1e-200, 1e200, 0.5);
+    within(gradient(trn_atan2(a, b), a, v), 4, 1e-15, 0.16, 0.16, 0.12, 0.0);
+    within(gradient(trn_atan2(a, b), b, v), 4, 1e-15, -0.12, -0.12, 0.16, -INF);
+    trn_tensor *x = leaf(harness_vector(c, 3, INF, -INF, NOT));
+    harness_equal(trn_sin(x), 3, NOT, NOT, NOT);
+    harness_equal(trn_cos(x), 3, NOT, NOT, NOT);
+    harness_equal(trn_erf(x), 3, 1.0, -1.0, NOT);
+    harness_equal(trn_trunc(x), 3, INF, -INF, NOT);
+    x = harness_vector(c, 4, -0.0, -0.7, 0.7, -1.7);
+    harness_equal(trn_trunc(x), 4, 0.0, 0.0, 0.0, -1.0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(signbit(harness_at(trn_trunc(x), i)) != 0, i < 2);
+    assert_true(signbit(harness_at(trn_sin(x), 0)));
+    assert_true(signbit(harness_at(trn_erf(x), 0)));
+    assert_true(signbit(harness_at(trn_gelu(x), 0)));
+}
+
+/* The second derivative of f, element by element, for seeds v and v. */
+static trn_tensor *second(trn_tensor *(*f)(trn_tensor *), trn_tensor *x,
+                          trn_tensor *v)
+{
+    trn_tensor *g = NULL, *y = f(x);
+    trn_grad_options o = TRN_GRAD_INIT;
+    o.create_graph = true;
+    assert_int_equal(trn_grad(1, &y, 1, &x, &v, &o, &g), TRN_OK);
+    return gradient(g, x, v);
+}
+
+/* gelu' = Phi + x phi and gelu'' = (2 - x^2) phi, on 30 digits. */
+static void tails_keep_their_digits_in_each_order(void **state)
+{
+    trn_context *c = *state;
+    trn_tensor *x = leaf(harness_vector(c, 4, -INF, INF, -1e300, 1e300));
+    trn_tensor *v = harness_vector(c, 4, 1.0, 1.0, 1.0, 1.0);
+    harness_equal(gradient(trn_erf(x), x, v), 4, 0.0, 0.0, 0.0, 0.0);
+    harness_equal(second(trn_erf, x, v), 4, 0.0, 0.0, 0.0, 0.0);
+    x = leaf(harness_vector(c, 4, -1e300, -40.0, INF, 1e300));
+    harness_equal(trn_gelu(x), 4, 0.0, 0.0, INF, 1e300);
+    harness_equal(gradient(trn_gelu(x), x, v), 4, 0.0, 0.0, 1.0, 1.0);
+    harness_equal(second(trn_gelu, x, v), 4, 0.0, 0.0, 0.0, 0.0);
+    harness_equal(trn_gelu(harness_vector(c, 2, -INF, NOT)), 2, NOT, NOT);
+    x = leaf(harness_vector(c, 3, -10.0, -20.0, -36.0));
+    v = harness_vector(c, 3, 1.0, 1.0, 1.0);
+    within(trn_gelu(x), 3, 4e-16, -7.619853024160526066e-23,
+           -5.5072482372124673902e-88, -1.5057446636870219994e-282);
+    /* x^2 / 2 is rounded there: half an ulp of 648 is 6e-14. */
+    within(gradient(trn_gelu(x), x, v), 3, 1e-13, -7.6184000964648140857e-22,
+           -1.1014360483133464042e-86, -5.420674359367623393e-281);
+    within(second(trn_gelu, x, v), 3, 2e-13, -7.5407066541722909594e-21,
+           -2.1973374481395857495e-85, -1.9499347046007906542e-279);
+}
+
 static void mse_loss_of_nothing_and_of_other_shapes(void **state)
 {
     trn_context *c = *state;
@@ -294,6 +378,8 @@ int main(void)
         TRN_TEST(logsumexp_goes_by_limits),
         TRN_TEST(activations_at_the_ends_of_the_range),
         TRN_TEST(activations_are_within_their_ulps),
+        TRN_TEST(angles_at_zeros_and_infinities),
+        TRN_TEST(tails_keep_their_digits_in_each_order),
         TRN_TEST(mse_loss_of_nothing_and_of_other_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,10 +217,10 @@ trn_status verify_rows(trn_context *c, trn_dtype dtype, verify_row_fn each,
                        void *user, char out[VERIFY_DIGEST])
 {
     static void (*const families[])(verify_sink *) = {
-        verify_rows_elementwise, verify_rows_shape,  verify_rows_reduce,
-        verify_rows_matmul,      verify_rows_index,  verify_rows_random,
-        verify_rows_composite,   verify_rows_update, verify_rows_losses,
-        verify_rows_moves,
+        verify_rows_elementwise, verify_rows_shape,     verify_rows_reduce,
+        verify_rows_matmul,      verify_rows_index,     verify_rows_random,
+        verify_rows_composite,   verify_rows_update,    verify_rows_losses,
+        verify_rows_moves,       verify_rows_functions,
     };
     verify_sink s = {
         .c = c,

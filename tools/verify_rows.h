@@ -55,5 +55,6 @@ void verify_rows_composite(verify_sink *s);
 void verify_rows_update(verify_sink *s);
 void verify_rows_losses(verify_sink *s);
 void verify_rows_moves(verify_sink *s);
+void verify_rows_functions(verify_sink *s); /* sin, cos, erf, ... */
 
 #endif

@@ -98,7 +98,8 @@ bool trn__cpu_is_dear(uint32_t op)
 {
     return op == TRN_OP_exp || op == TRN_OP_log || op == TRN_OP_tanh ||
            op == TRN_OP_pow || op == TRN_OP_sigmoid || op == TRN_OP_silu ||
-           op == TRN_OP_gelu_tanh;
+           op == TRN_OP_gelu_tanh || op == TRN_OP_sin || op == TRN_OP_cos ||
+           op == TRN_OP_erf || op == TRN_OP_atan2 || op == TRN_OP_gelu;
 }
 
 static int64_t grain_of(uint32_t op)

@@ -99,6 +99,7 @@ typedef enum trn__hlo_type {
     X(FLOOR, "floor", 1)                     \
     X(CEIL, "ceil", 1)                       \
     X(ATAN2, "atan2", 2)                     \
+    X(ERF, "erf", 1)                         \
     X(REDUCE, "reduce", 2)                   \
     X(DOT, "dot", 2)                         \
     X(GATHER, "gather", 2)                   \

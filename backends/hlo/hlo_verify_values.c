@@ -16,6 +16,7 @@ bool trn__hlo_takes_type(uint32_t op, uint32_t type)
     case TRN__HLO_OP_FLOOR:
     case TRN__HLO_OP_CEIL:
     case TRN__HLO_OP_ATAN2:
+    case TRN__HLO_OP_ERF:
         return trn__hlo_is_float(type);
     case TRN__HLO_OP_SUBTRACT:
     case TRN__HLO_OP_DIVIDE:

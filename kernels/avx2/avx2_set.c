@@ -21,8 +21,6 @@ static void overlay_elementwise(trn__kernel_set *s)
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     SET_##cls(nm)
 #include "trn/ops.def"
-#define TRN_ROWLESS(nm, cls) SET_##cls(nm)
-#include "kernels/rowless.def"
 }
 
 void trn__overlay_avx2(trn__kernel_set *s)

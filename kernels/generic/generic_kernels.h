@@ -33,8 +33,6 @@
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     TRN__PROTO_##cls(nm)
 #include "trn/ops.def"
-#define TRN_ROWLESS(nm, cls) TRN__PROTO_##cls(nm)
-#include "kernels/rowless.def"
 #undef TRN__PROTO_UNARY
 #undef TRN__PROTO_BINARY
 #undef TRN__PROTO_COMPARE

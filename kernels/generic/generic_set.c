@@ -25,8 +25,6 @@ static const trn__kernel_set generic_set = {
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     FIELD_##cls(nm)
 #include "trn/ops.def"
-#define TRN_ROWLESS(nm, cls) FIELD_##cls(nm)
-#include "kernels/rowless.def"
 
     .mr_f32 = TRN__GENERIC_MR_F32,
     .nr_f32 = TRN__GENERIC_NR_F32,

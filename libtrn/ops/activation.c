@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sigmoid, silu and gelu_tanh: decompositions and gradients.
+ * sigmoid, silu, gelu_tanh: decompositions; their gradients, and that of gelu.
  *
  * sigmoid takes e^-|x|, which is at most 1, so nothing overflows and small
  * results keep their digits.  bf16 and f16 are computed in f32, gradients too.
@@ -50,6 +50,31 @@ trn_tensor *trn__decompose_gelu_tanh(const trn__call *k)
 static trn_tensor *rest_of(trn_tensor *s)
 {
     return trn_add_scalar(trn_neg(s), 1.0);
+}
+
+/* Phi(x): y / x below -1, which does not cancel, else (1 + erf) / 2. */
+static trn_tensor *normal_cdf(trn_tensor *x)
+{
+    trn_tensor *edge = trn__constant_like(x, -1.0);
+    trn_tensor *low = trn_less(x, edge);
+    trn_tensor *below = trn_where(low, x, edge);
+    trn_tensor *above = trn_where(low, trn__zeros_like(x), x);
+    trn_tensor *e = trn_erf(trn_mul_scalar(above, 0.7071067811865476));
+    trn_tensor *half = trn_mul_scalar(trn_add_scalar(e, 1.0), 0.5);
+    return trn_where(low, trn_div(trn_gelu(below), below), half);
+}
+
+void trn__grad_gelu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    /* gx = g (Phi(x) + x phi(x)), phi = e^(-x^2/2) / sqrt(2 pi).  Far from 0
+     * the second term is 0; x^2 might be infinite. */
+    trn_tensor *x = trn__up(k->in[0]);
+    trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 100.0));
+    trn_tensor *near = trn_where(far, trn__zeros_like(x), x);
+    trn_tensor *bell = trn_exp(trn_mul_scalar(trn_mul(near, near), -0.5));
+    trn_tensor *phi = trn_mul_scalar(bell, 0.3989422804014327);
+    trn_tensor *slope = trn_add(normal_cdf(x), trn_mul(near, phi));
+    gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
 }
 
 void trn__grad_sigmoid(const trn__call *k, trn_tensor *g, trn_tensor **gin)

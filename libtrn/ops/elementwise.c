@@ -45,7 +45,8 @@ bool trn__infer_binary(const trn__call *k, trn__desc *out)
                   trn__ops[k->op].name);
         return false;
     }
-    if (k->op == TRN_OP_pow && !trn__want_float(k, 0))
+    if ((k->op == TRN_OP_pow || k->op == TRN_OP_atan2) &&
+        !trn__want_float(k, 0))
         return false;
     desc_like(k->in[0], out);
     return true;
@@ -131,6 +132,11 @@ UNARY(rsqrt)
 UNARY(sigmoid)
 UNARY(silu)
 UNARY(gelu_tanh)
+UNARY(sin)
+UNARY(cos)
+UNARY(erf)
+UNARY(trunc)
+UNARY(gelu)
 
 #define BINARY(nm)                                     \
     trn_tensor *trn_##nm(trn_tensor *a, trn_tensor *b) \
@@ -150,6 +156,7 @@ BINARY(less)
 BINARY(less_equal)
 BINARY(greater_equal)
 BINARY(not_equal)
+BINARY(atan2)
 
 bool trn__infer_copy(const trn__call *k, trn__desc *out)
 {

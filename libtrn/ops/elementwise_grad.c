@@ -96,6 +96,7 @@ STEPS(sign)
 STEPS(floor)
 STEPS(ceil)
 STEPS(round)
+STEPS(trunc)
 
 void trn__grad_rsqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
@@ -107,6 +108,33 @@ void trn__grad_rsqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     trn_tensor *factor = trn_where(none, one, y);
     trn_tensor *slope = trn_div(trn_mul(g, factor), divisor);
     gin[0] = trn_where(none, zero, slope);
+}
+
+void trn__grad_sin(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *slope = trn_cos(trn__up(k->in[0])); /* gx = g cos x */
+    gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
+}
+
+void trn__grad_cos(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    trn_tensor *slope = trn_sin(trn__up(k->in[0])); /* gx = -g sin x */
+    trn_tensor *gx = trn_neg(trn_mul(trn__up(g), slope));
+    gin[0] = trn__down(gx, k->in[0]->arg.dtype);
+}
+
+void trn__grad_erf(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    /* gx = g 2 / sqrt(pi) e^(-x^2).  Far from 0 it is 0, taken without x, whose
+     * product with that might be inf * 0 in the next order. */
+    trn_tensor *x = trn__up(k->in[0]);
+    trn_tensor *zero = trn__zeros_like(x);
+    trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 40.0));
+    trn_tensor *near = trn_where(far, zero, x);
+    trn_tensor *bell = trn_exp(trn_neg(trn_mul(near, near)));
+    trn_tensor *slope = trn_mul_scalar(bell, 1.1283791670955126);
+    trn_tensor *gx = trn_mul(trn__up(g), trn_where(far, zero, slope));
+    gin[0] = trn__down(gx, k->in[0]->arg.dtype);
 }
 
 void trn__grad_add(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -161,6 +189,47 @@ void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
         trn_tensor *base = trn_where(none, one, a);
         trn_tensor *slope = factor_of(g, trn_mul(y, trn_log(base)));
         gin[1] = trn_where(none, zero, trn_mul(g, slope));
+    }
+}
+
+/* max(|a|, |b|), as a number: no gradient goes there. */
+static trn_tensor *larger(trn_tensor *a, trn_tensor *b)
+{
+    if (a == NULL || b == NULL)
+        return NULL;
+    bool mode = trn__grad_mode(a->c, false);
+    trn_tensor *size = trn_maximum(trn_abs(a), trn_abs(b));
+    trn__grad_mode(a->c, mode);
+    return size;
+}
+
+/*
+ * ga = g b / (a^2 + b^2), gb = -g a / (a^2 + b^2), and 0 at (0, 0) and where an
+ * input is infinite.  Both are divided by the larger magnitude m first: squares
+ * neither overflow nor vanish.  The formula does not depend on m, so neither
+ * does the next order: m counts as a constant.
+ */
+void trn__grad_atan2(const trn__call *k, trn_tensor *g, trn_tensor **gin)
+{
+    uint32_t dtype = k->in[0]->arg.dtype;
+    trn_tensor *a = trn__up(k->in[0]), *b = trn__up(k->in[1]), *gy = trn__up(g);
+    trn_tensor *zero = trn__zeros_like(a), *one = trn__constant_like(a, 1.0);
+    trn_tensor *inf = trn__constant_like(a, (double)INFINITY);
+    trn_tensor *size = larger(a, b);
+    trn_tensor *end = trn_equal(size, zero);
+    end = trn_where(end, end, trn_equal(size, inf));
+    trn_tensor *m = trn_where(end, one, size);
+    trn_tensor *u = trn_where(end, zero, trn_div(a, m));
+    trn_tensor *v = trn_where(end, zero, trn_div(b, m));
+    trn_tensor *sum = trn_add(trn_mul(u, u), trn_mul(v, v));
+    trn_tensor *d = trn_where(end, one, sum);
+    if (trn__needs_grad(k->in[0])) {
+        trn_tensor *ga = trn_div(trn_mul(gy, trn_div(v, d)), m);
+        gin[0] = trn__down(ga, dtype);
+    }
+    if (trn__needs_grad(k->in[1])) {
+        trn_tensor *gb = trn_div(trn_mul(gy, trn_div(u, d)), m);
+        gin[1] = trn__down(trn_neg(gb), dtype);
     }
 }
 

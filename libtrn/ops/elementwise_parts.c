@@ -38,6 +38,14 @@ trn_tensor *trn__decompose_ceil(const trn__call *k)
     return trn_neg(trn_floor(trn_neg(k->in[0])));
 }
 
+/* Both keep the sign of a zero. */
+trn_tensor *trn__decompose_trunc(const trn__call *k)
+{
+    trn_tensor *x = k->in[0];
+    trn_tensor *below = trn_less(x, trn__zeros_like(x));
+    return trn_where(below, trn_ceil(x), trn_floor(x));
+}
+
 /*
  * f = floor x, and 1 more where d = x - f is above 1/2, or is 1/2 and f is odd.
  * d is exact but where x is in (-1/2, 0), for which it rounds to 1/2 or more;

@@ -163,6 +163,32 @@ void draw_erf(uint64_t *rng, bool f32, double *x, double *y)
     }
 }
 
+/* Also around where the result, or the e^z of gelu_tanh, becomes 0. */
+void draw_gelu(uint64_t *rng, bool f32, double *x, double *y)
+{
+    const double ends[] = {f32 ? 14.36 : 38.58, f32 ? 14.5 : 39.0,
+                           f32 ? 9.96 : 20.4};
+    *y = 0.0;
+    switch (next_bits(rng) % 5) {
+    case 0:
+        *x = math_any(rng, f32);
+        return;
+    case 1:
+        *x = math_uniform(rng, f32 ? -15.0 : -40.0, f32 ? 15.0 : 40.0);
+        return;
+    case 2:
+        *x = math_uniform(rng, -2.0, 2.0);
+        return;
+    case 3:
+        *x = -ends[next_bits(rng) % 3] + math_uniform(rng, -0.1, 0.1);
+        return;
+    default: /* every exponent */
+        *x = ldexp(math_uniform(rng, -2.0, 2.0),
+                   -(int)(next_bits(rng) % (f32 ? 150 : 1075)));
+        return;
+    }
+}
+
 void draw_round(uint64_t *rng, bool f32, double *x, double *y)
 {
     *y = 0.0;

@@ -16,6 +16,11 @@ static long double exp_l(long double x)
     return x < (long double)-708.39 ? 0.0L : expl(x);
 }
 
+static double exp_exponent(double x)
+{
+    return x;
+}
+
 static double rsqrt_f(double x)
 {
     return 1.0 / sqrt(x);
@@ -55,7 +60,12 @@ static int abs_m(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r)
     static const math_reference reference_##nm = {.f1 = f, .l1 = l, .exact1 = m}
 #define BINARY(nm, f, l, m) \
     static const math_reference reference_##nm = {.f2 = f, .l2 = l, .exact2 = m}
-UNARY(exp, exp_f, exp_l, mpfr_exp);
+static const math_reference reference_exp = {
+    .f1 = exp_f,
+    .l1 = exp_l,
+    .exact1 = mpfr_exp,
+    .exponent = exp_exponent,
+};
 UNARY(log, log, logl, mpfr_log);
 UNARY(tanh, tanh, tanhl, mpfr_tanh);
 UNARY(sin, sin, sinl, mpfr_sin);
@@ -72,6 +82,11 @@ UNARY(trunc, trunc, truncl, mpfr_rint_trunc);
 BINARY(pow, pow, powl, mpfr_pow);
 BINARY(atan2, atan2, atan2l, mpfr_atan2);
 
+#define reference_gelu math_gelu
+#define reference_sigmoid math_sigmoid
+#define reference_silu math_silu
+#define reference_gelu_tanh math_gelu_tanh
+
 const math_function math_functions[] = {
 #define MATH(nm, inputs, draws, f32, f64)               \
     {                                                   \
@@ -86,6 +101,21 @@ const math_function math_functions[] = {
 #include "math_bounds.def"
 };
 const int n_math_functions = sizeof math_functions / sizeof math_functions[0];
+
+double math_bound(const math_function *f, bool f32, double x)
+{
+    if (f->reference->per_exponent == 0.0)
+        return f->bound[f32];
+    const double z = f->reference->exponent(x), least = f32 ? -88.0 : -709.0;
+    const double units = z < least ? -least : z < 0.0 ? -z : 0.0;
+    return f->bound[f32] + f->reference->per_exponent * units;
+}
+
+double math_shown(const math_function *f, bool f32, double x, double error)
+{
+    const double bound = math_bound(f, f32, x);
+    return bound > f->bound[f32] ? error * (f->bound[f32] / bound) : error;
+}
 
 const math_function *math_find(const char *name)
 {

@@ -20,6 +20,11 @@ typedef struct math_reference {
     long double (*l2)(long double, long double);
     math_exact1_fn *exact1;
     math_exact2_fn *exact2;
+    /* e^exponent(x), a factor of the result, is 0 where exp is flushed; then
+     * times_x: the result has the sign of x, else it is +0 */
+    double (*exponent)(double);
+    bool times_x;
+    double per_exponent; /* ulp that each unit of a negative exponent adds */
 } math_reference;
 
 typedef struct math_function {
@@ -33,6 +38,14 @@ typedef struct math_function {
 
 extern const math_function math_functions[];
 extern const int n_math_functions;
+
+/* Those of rows that are composed of exp or erfc: math_composed.c. */
+extern const math_reference math_gelu, math_sigmoid, math_silu, math_gelu_tanh;
+
+/* The largest error in ulp that is promised at x. */
+double math_bound(const math_function *f, bool f32, double x);
+/* An error at x, in proportion where the bound is larger than the table's. */
+double math_shown(const math_function *f, bool f32, double x, double error);
 
 const math_function *math_find(const char *name);
 
@@ -64,6 +77,7 @@ void draw_log(uint64_t *rng, bool f32, double *x, double *y);
 void draw_tanh(uint64_t *rng, bool f32, double *x, double *y);
 void draw_trig(uint64_t *rng, bool f32, double *x, double *y);
 void draw_erf(uint64_t *rng, bool f32, double *x, double *y);
+void draw_gelu(uint64_t *rng, bool f32, double *x, double *y);
 void draw_round(uint64_t *rng, bool f32, double *x, double *y);
 void draw_pow(uint64_t *rng, bool f32, double *x, double *y);
 void draw_atan2(uint64_t *rng, bool f32, double *x, double *y);

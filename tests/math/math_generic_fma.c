@@ -25,8 +25,6 @@
 #define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
     PROTO_##cls(nm)
 #include "trn/ops.def"
-#define TRN_ROWLESS(nm, cls) PROTO_##cls(nm)
-#include "kernels/rowless.def"
 
 #define TRN__KERNEL(name) math_generic_##name
 #include "kernels/elementwise_loops.h"

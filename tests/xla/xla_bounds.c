@@ -105,6 +105,12 @@ const xla_bound xla_bounds[TRN_OP_LIMIT] = {
     [TRN_OP_sigmoid] = ULPS(4, 4),
     [TRN_OP_silu] = ULPS(4, 4),
     [TRN_OP_gelu_tanh] = SUM(6, 0),
+    [TRN_OP_sin] = ULPS(4, 4),
+    [TRN_OP_cos] = ULPS(4, 4),
+    [TRN_OP_erf] = ULPS(6, 4),
+    [TRN_OP_atan2] = ULPS(4, 4),
+    [TRN_OP_trunc] = EXACT,
+    [TRN_OP_gelu] = ULPS(6, 6),
 };
 
 long double xla_tiny(trn_dtype dtype)
