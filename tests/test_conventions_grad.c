@@ -301,7 +301,7 @@ static void bad_walks(story *s)
                                        TRN_ERR_NOGRAD};
     for (int i = 0; i < 5; i++) {
         assert_true(s->said[3 * i] == 1);
-        assert_true(s->said[3 * i + 1] == want[i]);
+        assert_true(s->said[3 * i + 1] == (double)want[i]);
         CHECK(s->said[3 * i + 2] == -1, "%d: %g\n", i, s->said[3 * i + 2]);
     }
 }
