@@ -39,6 +39,7 @@ my %about = (
         . 'compiler takes that; `hlo.proto` describes the bytes',
     'backends/loop' => 'a test device for whole steps: its own shared object, '
         . 'asynchronous, out of the host\'s reach; fails on request',
+    'backends/pjrt' => 'whole steps on any OpenXLA PJRT plug-in',
     'tools' => 'The `trn` program.',
     'examples' => 'Complete programs; `make` builds them in `build/examples/`. '
         . 'See [usage](../docs/usage.md).',

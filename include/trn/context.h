@@ -65,7 +65,8 @@ typedef bool (*trn_progress_fn)(void *user, const trn_progress *p);
  */
 typedef struct trn_options {
     uint32_t size;         /* sizeof(trn_options) */
-    const char *device;    /* "cpu" (TRN_DEVICE) */
+    const char *device;    /* "cpu", "loop", "pjrt:/path/plugin.so", ...: see
+                              docs/devices.md (TRN_DEVICE) */
     const char *cpu_isa;   /* "auto", "generic", "avx2" (TRN_CPU_ISA) */
     int32_t n_threads;     /* 1 .. 1024 (TRN_NUM_THREADS), default: the cores
                               that this process may run on */
@@ -84,8 +85,8 @@ typedef struct trn_options {
                                where steps are captured (TRN_EARLY_READ: allow,
                                refuse) */
     bool allow_fallback;    /* ops that a graph device lacks may be run by the
-                               host,    counted; else they are an error
-                               (TRN_FALLBACK:    allow, refuse) */
+                               host, counted; else they are an error
+                               (TRN_FALLBACK: allow, refuse) */
     uint64_t plan_limit; /* bytes that compiled steps may take before the least
                             used are forgotten; 0: 1 GiB */
     const char *device_options; /* "name=value;name=value": what the device
@@ -117,7 +118,10 @@ typedef struct trn_options {
  * memory for a context is *out NULL, which every function accepts.)
  * Errors: TRN_ERR_ARG (an option or environment variable that makes no sense,
  *         named in the message), TRN_ERR_UNSUPPORTED (a device, instruction
- *         set or engine that is not there), TRN_ERR_NOMEM.
+ *         set or engine that is not there, or a file that is no PJRT plug-in),
+ *         TRN_ERR_IO and TRN_ERR_FORMAT (no such file after "plugin:", one
+ *         that is no device), TRN_ERR_DEVICE (a PJRT plug-in that is not
+ *         there, does not load, or has no hardware), TRN_ERR_NOMEM.
  */
 TRN_API trn_status trn_open(trn_context **out, const trn_options *options);
 
