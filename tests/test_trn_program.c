@@ -111,6 +111,21 @@ static void errors_of_the_library_are_told_on_stderr_with_status_1(void **state)
     }
 }
 
+static void warnings_of_the_library_are_told_on_stderr(void **state)
+{
+    (void)state;
+    static outcome r;
+    static const char *const commands[] = {"info", "verify --quick", "graph"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char arguments[80];
+        snprintf(arguments, sizeof arguments, "%s 2>&1 >/dev/null",
+                 commands[i]);
+        run(&r, "TRN_DEVICE_OPTIONS=nonsense=1", arguments);
+        expect(&r, 0, "trn: warning: ");
+        expect(&r, 0, "nonsense");
+    }
+}
+
 static void output_that_cannot_be_written_is_an_error(void **state)
 {
     (void)state;
@@ -303,6 +318,7 @@ int main(void)
         cmocka_unit_test(wrong_calls_show_the_usage_on_stderr_with_status_2),
         cmocka_unit_test(
             errors_of_the_library_are_told_on_stderr_with_status_1),
+        cmocka_unit_test(warnings_of_the_library_are_told_on_stderr),
         cmocka_unit_test(output_that_cannot_be_written_is_an_error),
         cmocka_unit_test(info_tells_what_was_asked_for),
         cmocka_unit_test(info_lists_each_part_as_present_or_absent),

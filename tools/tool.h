@@ -30,6 +30,9 @@ int tool_json_available(const char *command);
 /* Says the context's error on stderr; returns TOOL_FAILED. */
 int tool_error(const char *command, const trn_context *c);
 
+/* The log hook of the commands' contexts: warnings go to stderr. */
+void tool_log(void *user, trn_log_level level, const char *text);
+
 /* The commands. */
 int tool_info(int n_args, char **args);
 int tool_verify(int n_args, char **args);

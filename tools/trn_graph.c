@@ -23,6 +23,7 @@ static trn_status open_captured(trn_context **c)
 {
     trn_options o = TRN_OPTIONS_INIT;
     o.exec = TRN_EXEC_CAPTURED;
+    o.log = tool_log;
     return trn_open(c, &o);
 }
 

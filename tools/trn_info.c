@@ -139,8 +139,10 @@ int tool_info(int n_args, char **args)
         status = tool_json_available("info");
     if (status != TOOL_OK)
         return status;
+    trn_options o = TRN_OPTIONS_INIT;
+    o.log = tool_log;
     trn_context *c = NULL;
-    if (trn_open(&c, NULL) != TRN_OK)
+    if (trn_open(&c, &o) != TRN_OK)
         status = tool_error("info", c);
     else if (json)
         status = print_json(c);

@@ -121,6 +121,13 @@ int tool_json_available(const char *name)
 #endif
 }
 
+void tool_log(void *user, trn_log_level level, const char *text)
+{
+    (void)user;
+    if (level == TRN_LOG_WARNING)
+        fprintf(stderr, "trn: warning: %s\n", text);
+}
+
 int tool_error(const char *name, const trn_context *c)
 {
     const char *text = c == NULL ? "out of memory" : trn_errmsg(c);

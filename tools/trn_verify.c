@@ -96,6 +96,7 @@ static int open_context(const settings *s, trn_context **c)
 {
     trn_options o = TRN_OPTIONS_INIT;
     o.seed = VERIFY_SEED;
+    o.log = tool_log;
     o.device = s->device;
     o.exec = s->exec;
     if (trn_open(c, &o) == TRN_OK)
