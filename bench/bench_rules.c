@@ -104,39 +104,30 @@ static void measure(const bench_run *r, const char *name, side *rules,
     bench_report(r, name, 4, figures);
 }
 
-static bool has_avx2(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
-
 static bench_outcome run(bench_run *r, const char *name)
 {
     side rules = {.object = NULL}, again = {.object = NULL};
     side free = {.object = NULL};
     const int n = trn_thread_count(r->c);
-    bench_outcome outcome = BENCH_OK;
+    const char *why;
     if (strcmp(name, "rules:mlp-step") != 0)
         return BENCH_UNKNOWN;
-    if (!has_avx2()) {
+    if (!bench_fma_available()) {
         fprintf(stderr, "bench-trn: %s: unavailable: no AVX2 and FMA here\n",
                 name);
         return BENCH_OK;
     }
     if (!load(&rules, "bench-rules.so", n) ||
         !load(&again, "bench-rules.so", n) || !load(&free, "bench-free.so", n))
-        outcome = bench_wrong(name, "a side does not open or does not learn");
-    else if (wrong(&rules, &again, &free) != NULL)
-        outcome = bench_wrong(name, wrong(&rules, &again, &free));
+        why = "a side does not open or does not learn";
     else
+        why = wrong(&rules, &again, &free);
+    if (why == NULL)
         measure(r, name, &rules, &again, &free);
     unload(&rules);
     unload(&again);
     unload(&free);
-    return outcome;
+    return why == NULL ? BENCH_OK : bench_wrong(name, why);
 }
 
 static void list(void (*fn)(void *user, const char *name), void *user)

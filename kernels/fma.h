@@ -24,21 +24,27 @@
 #error "libtrn's bits need FLT_EVAL_METHOD 0 (on x86: SSE2 arithmetic)"
 #endif
 
-static inline float trn__fma_f32_exact(float a, float b, float c)
+/* a + b rounded to odd: the inexact one of two neighbours that is odd. */
+static inline double trn__add_to_odd_f64(double a, double b)
 {
-    double p = (double)a * (double)b;
-    double s = p + (double)c;
-    double t = s - p;
-    double e = (p - (s - t)) + ((double)c - t);
+    const double s = a + b;
+    const double t = s - a;
+    const double e = (a - (s - t)) + (b - t);
     uint64_t bits;
     memcpy(&bits, &s, sizeof bits);
     /* e is NaN when s is not finite: neither comparison holds then. */
-    uint64_t inexact = (uint64_t)((e > 0.0) | (e < 0.0));
-    uint64_t step = inexact & ~bits & 1u;
-    uint64_t away = (uint64_t)(e > 0.0) ^ (bits >> 63);
-    bits += step * (2u * away - 1u);
-    memcpy(&s, &bits, sizeof s);
-    return (float)s;
+    const uint64_t inexact = (uint64_t)((e > 0.0) | (e < 0.0));
+    const uint64_t away = (uint64_t)(e > 0.0) ^ (bits >> 63);
+    bits += (inexact & ~bits & 1u) * (2u * away - 1u);
+    double odd;
+    memcpy(&odd, &bits, sizeof odd);
+    return odd;
+}
+
+static inline float trn__fma_f32_exact(float a, float b, float c)
+{
+    const double p = (double)a * (double)b;
+    return (float)trn__add_to_odd_f64(p, (double)c);
 }
 
 static inline float trn__fma_f32(float a, float b, float c)
@@ -48,22 +54,6 @@ static inline float trn__fma_f32(float a, float b, float c)
 #else
     return trn__fma_f32_exact(a, b, c);
 #endif
-}
-
-/* a + b rounded to odd: the inexact one of two neighbours that is odd. */
-static inline double trn__add_to_odd_f64(double a, double b)
-{
-    const double s = a + b;
-    const double t = s - a;
-    const double e = (a - (s - t)) + (b - t);
-    uint64_t bits;
-    memcpy(&bits, &s, sizeof bits);
-    const uint64_t inexact = (uint64_t)((e > 0.0) | (e < 0.0));
-    const uint64_t away = (uint64_t)(e > 0.0) ^ (bits >> 63);
-    bits += (inexact & ~bits & 1u) * (2u * away - 1u);
-    double odd;
-    memcpy(&odd, &bits, sizeof odd);
-    return odd;
 }
 
 /* The upper 26 bits of a, so that products of halves are exact. */

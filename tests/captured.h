@@ -29,6 +29,12 @@ trn_context *captured_open(int way, const char *device);
 /* Closes c, which may have an error pending; all its memory must be back. */
 void captured_close(trn_context *c);
 
+/* The block that follows runs on each way, with a context c of its own. */
+#define ON_EACH_WAY(c)                                             \
+    for (int way = 0; way < N_WAYS; way++)                         \
+        for (trn_context *c = captured_open(way, NULL); c != NULL; \
+             captured_close(c), c = NULL)
+
 /* Bytes held; calls of the memory hook so far. */
 int64_t captured_bytes(void);
 int64_t captured_allocations(void);

@@ -4,15 +4,8 @@
  * to run a step: what test_autograd.c and test_op_awkward.c have eagerly and in
  * f64, and what a program could lose.
  */
+#include "special.h"
 #include "story.h"
-
-#define INF ((double)INFINITY)
-#define NOT ((double)NAN)
-
-#define ON_EACH_WAY(c)                                             \
-    for (int way = 0; way < N_WAYS; way++)                         \
-        for (trn_context *c = captured_open(way, NULL); c != NULL; \
-             captured_close(c), c = NULL)
 
 static trn_tensor *numbers(trn_context *c, int n, const double *v)
 {

@@ -5,15 +5,8 @@
  * and backward.
  */
 #include "case_build.h"
+#include "special.h"
 #include "story.h"
-
-#define INF ((double)INFINITY)
-#define NOT ((double)NAN)
-
-#define ON_EACH_WAY(c)                                             \
-    for (int way = 0; way < N_WAYS; way++)                         \
-        for (trn_context *c = captured_open(way, NULL); c != NULL; \
-             captured_close(c), c = NULL)
 
 /* ---- NaN ---- */
 

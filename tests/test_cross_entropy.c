@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "captured.h"
+#include "special.h"
 
 static const double LN2 = 0.693147180559945309417232121458;
-static const double INF = (double)INFINITY, NOT = (double)NAN;
 
 #define ROWS(n) \
     (int64_t[]) \

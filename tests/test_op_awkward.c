@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "harness.h"
+#include "special.h"
 
 /* The gradient of x for the seed v. */
 static trn_tensor *gradient(trn_tensor *y, trn_tensor *x, trn_tensor *v)
@@ -24,9 +25,6 @@ static trn_tensor *leaf(trn_tensor *x)
     trn_set_requires_grad(x, true);
     return x;
 }
-
-#define INF ((double)INFINITY)
-#define NOT ((double)NAN)
 
 static void signs_and_magnitudes_at_zero_and_nan(void **state)
 {

@@ -51,11 +51,6 @@ static void near(trn_tensor *t, double want)
           want);
 }
 
-#define ON_EACH_WAY(c)                                             \
-    for (int way = 0; way < N_WAYS; way++)                         \
-        for (trn_context *c = captured_open(way, NULL); c != NULL; \
-             captured_close(c), c = NULL)
-
 /* d = g + p / 4; b = b / 2 + 3 d / 4, but d at first; p -= b / 2. */
 static void
 sgd_decays_by_the_gradient_and_damps_from_the_second_step(void **state)

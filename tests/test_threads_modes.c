@@ -11,21 +11,10 @@
 #include <stdlib.h>
 
 #include "libtrn/context/threads.h"
+#include "tests/threads_memory.h"
 
 /* Round up, FTZ, DAZ, all masked. */
 #define ODD_MODES 0xDFC0u
-
-static void *test_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    return malloc(bytes);
-}
-
-static void test_dealloc(void *user, void *p)
-{
-    (void)user;
-    free(p);
-}
 
 /* A hook whose thread has other modes before each chunk but the first. */
 static void host_loop(void *user, int64_t n_chunks,

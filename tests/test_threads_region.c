@@ -15,21 +15,10 @@
 #include <time.h>
 
 #include "libtrn/context/threads.h"
+#include "tests/threads_memory.h"
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif
-
-static void *test_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    return malloc(bytes);
-}
-
-static void test_dealloc(void *user, void *p)
-{
-    (void)user;
-    free(p);
-}
 
 static void host_for(void *user, int64_t n,
                      void (*fn)(void *arg, int64_t chunk), void *arg)

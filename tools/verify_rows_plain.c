@@ -53,11 +53,16 @@ static const struct {
 enum {
     N_UNARIES = (int)(sizeof unaries / sizeof unaries[0]),
     N_BINARIES = (int)(sizeof binaries / sizeof binaries[0]),
-    /* From these on rows come behind all families, so that what was drawn for
-     * the others, and their digests, stay. */
-    LATER_UNARIES = 16,
-    LATER_BINARIES = 13,
 };
+
+/* Rows of both tables.  Those of `later` come behind all families, so that what
+ * was drawn for the others, and their digests, stay. */
+typedef struct part {
+    int unary, unary_end, binary, binary_end;
+} part;
+
+static const part earlier = {0, 16, 0, 13};
+static const part later = {16, N_UNARIES, 13, N_BINARIES};
 
 /* Zeros, infinities, NaN, limits and subnormals of the formats, and where
  * functions change their method. */
@@ -76,36 +81,32 @@ static trn_tensor *special_values(verify_sink *s)
     return trn_cast(trn_tensor_from(s->c, TRN_F64, 1, &n, v), s->dtype);
 }
 
-static void special_rows(verify_sink *s, trn_tensor *x, bool later)
+static void special_rows(verify_sink *s, trn_tensor *x, part p)
 {
     char name[64];
     const int64_t n = trn_tensor_numel(x);
     trn_tensor *column = trn_reshape(x, 2, (int64_t[]){n, 1});
-    const int first = later ? LATER_UNARIES : 0;
-    const int first_binary = later ? LATER_BINARIES : 0;
-    for (int i = first; i < (later ? N_UNARIES : LATER_UNARIES); i++) {
+    for (int i = p.unary; i < p.unary_end; i++) {
         snprintf(name, sizeof name, "%s/special", unaries[i].name);
         verify_put(s, name, unaries[i].fn(x));
     }
-    for (int i = first_binary; i < (later ? N_BINARIES : LATER_BINARIES); i++) {
+    for (int i = p.binary; i < p.binary_end; i++) {
         snprintf(name, sizeof name, "%s/special", binaries[i].name);
         verify_put(s, name, binaries[i].fn(column, x));
     }
 }
 
-static void drawn_rows(verify_sink *s, bool later)
+static void drawn_rows(verify_sink *s, part p)
 {
     const int64_t shape[] = {3, 1367}, row[] = {1367};
-    const int first = later ? LATER_UNARIES : 0;
-    const int first_binary = later ? LATER_BINARIES : 0;
-    for (int i = first; i < (later ? N_UNARIES : LATER_UNARIES); i++) {
+    for (int i = p.unary; i < p.unary_end; i++) {
         trn_tensor *x = unaries[i].positive
                             ? verify_positive(s, 2, shape, 3.0, 0.01)
                             : verify_uniform(s, 2, shape, 3.0);
         verify_put_all(s, unaries[i].name, unaries[i].fn(x), 1, &x,
                        unaries[i].second);
     }
-    for (int i = first_binary; i < (later ? N_BINARIES : LATER_BINARIES); i++) {
+    for (int i = p.binary; i < p.binary_end; i++) {
         trn_tensor *in[2];
         in[0] = binaries[i].positive ? verify_positive(s, 2, shape, 2.0, 0.1)
                                      : verify_uniform(s, 2, shape, 2.0);
@@ -120,7 +121,7 @@ void verify_rows_elementwise(verify_sink *s)
 {
     const int64_t shape[] = {3, 1367};
     trn_tensor *in[2];
-    drawn_rows(s, false);
+    drawn_rows(s, earlier);
     in[0] = verify_uniform(s, 2, shape, 2.0);
     in[1] = verify_uniform(s, 2, shape, 2.0);
     trn_tensor *which = trn_greater(in[0], in[1]);
@@ -133,7 +134,7 @@ void verify_rows_elementwise(verify_sink *s)
     TRN_DTYPE_LIST(X)
 #undef X
     trn_tensor *special = special_values(s);
-    special_rows(s, special, false);
+    special_rows(s, special, earlier);
 #define X(NAME, code, text, bytes) \
     verify_put(s, "cast/special/" text, trn_cast(special, TRN_##NAME));
     TRN_DTYPE_LIST(X)
@@ -142,8 +143,8 @@ void verify_rows_elementwise(verify_sink *s)
 
 void verify_rows_functions(verify_sink *s)
 {
-    drawn_rows(s, true);
-    special_rows(s, special_values(s), true);
+    drawn_rows(s, later);
+    special_rows(s, special_values(s), later);
 }
 
 void verify_rows_shape(verify_sink *s)

@@ -29,7 +29,6 @@ trn_status trn__limits_open(trn_context *c, const trn_options *o)
     trn__limits *l = &c->limits;
     l->memory = o->memory_limit;
     l->opened = l->told = now();
-    l->deadline = (double)INFINITY;
     l->progress = o->progress;
     l->user = o->progress_user;
     l->interval = o->progress_interval == 0.0 ? 0.1 : o->progress_interval;
@@ -37,7 +36,6 @@ trn_status trn__limits_open(trn_context *c, const trn_options *o)
         return trn__fail(c, TRN_ERR_ARG,
                          "trn_open: progress_interval is negative or NaN; "
                          "expected seconds");
-    watch(l);
     return trn_set_deadline(c, o->deadline);
 }
 

@@ -140,6 +140,13 @@ void draw_trig(uint64_t *rng, bool f32, double *x, double *y)
     }
 }
 
+/* Below 2, of each exponent down to the last. */
+static double small_of_any_exponent(uint64_t *rng, bool f32)
+{
+    return ldexp(math_uniform(rng, -2.0, 2.0),
+                 -(int)(next_bits(rng) % (f32 ? 150 : 1075)));
+}
+
 void draw_erf(uint64_t *rng, bool f32, double *x, double *y)
 {
     *y = 0.0;
@@ -156,9 +163,8 @@ void draw_erf(uint64_t *rng, bool f32, double *x, double *y)
     case 3:
         *x = near(rng, f32, 1.0);
         return;
-    default: /* every exponent */
-        *x = ldexp(math_uniform(rng, -2.0, 2.0),
-                   -(int)(next_bits(rng) % (f32 ? 150 : 1075)));
+    default:
+        *x = small_of_any_exponent(rng, f32);
         return;
     }
 }
@@ -182,9 +188,8 @@ void draw_gelu(uint64_t *rng, bool f32, double *x, double *y)
     case 3:
         *x = -ends[next_bits(rng) % 3] + math_uniform(rng, -0.1, 0.1);
         return;
-    default: /* every exponent */
-        *x = ldexp(math_uniform(rng, -2.0, 2.0),
-                   -(int)(next_bits(rng) % (f32 ? 150 : 1075)));
+    default:
+        *x = small_of_any_exponent(rng, f32);
         return;
     }
 }
