@@ -114,7 +114,7 @@ foreign() {
     tools/*) has 'jansson.h json-c/json.h' "$2" ;;
     bench/*) has 'cblas.h pthread.h dlfcn.h' "$2" ;;
     tests/*)
-        has 'cmocka.h mpfr.h gmp.h cblas.h pthread.h dlfcn.h zlib.h jansson.h omp.h' \
+        has 'cmocka.h mpfr.h gmp.h cblas.h pthread.h dlfcn.h zlib.h jansson.h omp.h execinfo.h' \
             "$2" || has "$intrinsics" "$2"
         ;;
     *) return 1 ;;
