@@ -230,9 +230,11 @@ valgrind: deps-check ## run the examples under valgrind
 	$(Q)$(MAKE) OPT=-O1 CFLAGS='$(CFLAGS) -g' LINKS=no WITH='$(WITH_VALGRIND)' \
 	    run-examples
 
-tsan: deps-demo ## run the examples, on the pool of threads, under ThreadSanitizer
+TSAN_TESTS := contexts limits signals threads threads_modes threads_region
+tsan: deps-test ## examples, and tests of threads or those of T="...", by ThreadSanitizer
 	$(Q)$(MAKE) SAN=thread all
-	$(Q)$(MAKE) SAN=thread run-examples
+	$(if $(T),,$(Q)$(MAKE) SAN=thread run-examples)
+	$(Q)$(MAKE) SAN=thread T='$(or $(T),$(TSAN_TESTS))' test-run
 
 run-examples: $(EXAMPLES)
 	$(Q)WITH='$(WITH)' sh scripts/run_examples.sh $(B)/examples
