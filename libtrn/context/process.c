@@ -5,7 +5,11 @@
  *   plug-ins   A shared object is loaded once in a process and never unloaded,
  *              since devices of several contexts may run its code, and threads
  *              that it started may end late.  So is our copy of its table.
+ *   forks      A number that goes up in the child of a fork, where the threads
+ *              of the parent do not exist.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "libtrn/context/context.h"
@@ -49,4 +53,23 @@ const trn__plugin *trn__process_add(const char *path, const trn_backend *table,
     memcpy(p->path, path, length);
     plugins = p;
     return p;
+}
+
+static pthread_once_t watch_forks_once = PTHREAD_ONCE_INIT;
+static atomic_uint n_forks;
+
+static void count_fork(void)
+{
+    atomic_fetch_add(&n_forks, 1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, count_fork); /* out of memory: not watched */
+}
+
+unsigned trn__process_forks(void)
+{
+    pthread_once(&watch_forks_once, watch_forks);
+    return atomic_load(&n_forks);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What belongs to the process and not to a context: the plug-ins it has loaded.
+ * What belongs to the process and not to a context: the plug-ins it has loaded,
+ * and whether it was forked.
  */
 #ifndef TRN_LIBTRN_PROCESS_H
 #define TRN_LIBTRN_PROCESS_H
@@ -25,6 +26,11 @@ const trn__plugin *trn__process_find(const char *path);
 /* With the lock held: keeps a copy; NULL when out of memory. */
 const trn__plugin *trn__process_add(const char *path, const trn_backend *table,
                                     uint32_t unknown);
+
+/* The forks between the first call of this and the process that calls now: who
+ * remembers another number has threads that are not here.  A number that stays
+ * 0 where forks cannot be watched. */
+unsigned trn__process_forks(void);
 
 /* From memory.c: memory that is never given back; NULL: there is none. */
 void *trn__process_alloc(size_t bytes);

@@ -21,6 +21,7 @@
 #define _GNU_SOURCE /* for sched_getaffinity and CPU_COUNT */
 #endif
 #include "libtrn/context/threads.h"
+#include "libtrn/context/process.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -50,6 +51,7 @@ struct trn__pool {
     int n_started;
     int spin_rounds;
     bool start_tried;
+    unsigned forks; /* as of the start */
     char gap0[CACHE_LINE];
     _Atomic int64_t remaining; /* chunks that nobody has taken */
     char gap1[CACHE_LINE];
@@ -245,6 +247,7 @@ static void start_workers(trn__pool *p)
 {
     sigset_t all, before;
     p->start_tried = true;
+    p->forks = trn__process_forks();
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
         return;
@@ -256,13 +259,55 @@ static void start_workers(trn__pool *p)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* All three or none. */
+static bool init_locks(trn__pool *p)
+{
+    if (pthread_mutex_init(&p->lock, NULL) != 0)
+        return false;
+    if (pthread_cond_init(&p->work, NULL) != 0)
+        goto no_work;
+    if (pthread_cond_init(&p->done, NULL) != 0)
+        goto no_done;
+    return true;
+no_done:
+    pthread_cond_destroy(&p->work);
+no_work:
+    pthread_mutex_destroy(&p->lock);
+    return false;
+}
+
+/*
+ * In the child of a fork the workers do not exist, but what they left does:
+ * they are waiting, perhaps with the lock.  All of that is made anew; then
+ * workers are started again when there is work.
+ */
+static void forget_workers_of_parent(trn__pool *p)
+{
+    if (!p->start_tried || p->forks == trn__process_forks())
+        return;
+    p->start_tried = false;
+    p->n_started = 0;
+    if (!init_locks(p)) /* then all work is done alone */
+        p->n_workers = 0;
+    atomic_store(&p->remaining, 0);
+    atomic_store(&p->pending, 0);
+    atomic_store(&p->n_sleeping, 0);
+    atomic_store(&p->caller_sleeps, false);
+}
+
+static void ready_workers(trn__pool *p)
+{
+    forget_workers_of_parent(p);
+    if (!p->start_tried)
+        start_workers(p);
+}
+
 /* Without CPUs to spare, spinning would take the caller's: then no hold. */
 void trn__pool_hold(trn__pool *p)
 {
     if (p->spin_rounds == 0)
         return;
-    if (!p->start_tried)
-        start_workers(p);
+    ready_workers(p);
     if (atomic_fetch_add(&p->held, 1) > 0)
         return;
     if (atomic_load(&p->n_busy) > 0) {
@@ -286,8 +331,7 @@ void trn__pool_run(trn__pool *p, const trn__job *job)
 {
     trn__region region;
     trn__region_enter(&region);
-    if (!p->start_tried)
-        start_workers(p);
+    ready_workers(p);
     p->job = *job;
     atomic_store(&p->pending, job->n_chunks);
     atomic_store(&p->remaining, job->n_chunks);
@@ -295,23 +339,6 @@ void trn__pool_run(trn__pool *p, const trn__job *job)
     if (!report(p, do_chunks(p)))
         wait_until_done(p);
     trn__region_leave(&region);
-}
-
-/* All three or none. */
-static bool init_locks(trn__pool *p)
-{
-    if (pthread_mutex_init(&p->lock, NULL) != 0)
-        return false;
-    if (pthread_cond_init(&p->work, NULL) != 0)
-        goto no_work;
-    if (pthread_cond_init(&p->done, NULL) != 0)
-        goto no_done;
-    return true;
-no_done:
-    pthread_cond_destroy(&p->work);
-no_work:
-    pthread_mutex_destroy(&p->lock);
-    return false;
 }
 
 trn__pool *trn__pool_create(const trn__threads_config *cfg)
@@ -327,6 +354,7 @@ trn__pool *trn__pool_create(const trn__threads_config *cfg)
     p->n_started = 0;
     p->spin_rounds = measure_spin_rounds(cfg->n_threads);
     p->start_tried = false;
+    p->forks = 0;
     atomic_init(&p->remaining, 0);
     atomic_init(&p->pending, 0);
     atomic_init(&p->n_sleeping, 0);
@@ -349,9 +377,12 @@ void trn__pool_destroy(trn__pool *p, const trn__threads_config *cfg)
 {
     if (p == NULL)
         return;
+    forget_workers_of_parent(p);
     atomic_store(&p->stop, true);
-    pass_lock(p);
-    pthread_cond_broadcast(&p->work);
+    if (p->n_started > 0) {
+        pass_lock(p);
+        pthread_cond_broadcast(&p->work);
+    }
     for (int i = 0; i < p->n_started; ++i)
         pthread_join(p->workers[i], NULL);
     pthread_cond_destroy(&p->done);
