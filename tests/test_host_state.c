@@ -194,7 +194,8 @@ typedef struct report {
 
 static void fill(report *r, host_job *j, bool (*set)(void))
 {
-    watch w = {.files = j->device == NULL || j->device[0] == 'c'};
+    static watch w;
+    w.files = j->device[0] == 'c';
     j->after = look;
     j->user = &w;
     const int n_threads = host_count_threads();
@@ -372,7 +373,7 @@ static void what_a_call_would_change_is_seen(void **state)
                 _exit(0);
             host_state_look(&b);
             host_set_default_modes();
-            _exit(host_state_differs(&a, &b)[0] == '\0');
+            _exit(host_state_differs(&a, &b)[0] != '\0' ? 0 : 1);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         CHECK(status == 0, "%s is not seen\n", settings[s].name);
