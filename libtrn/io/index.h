@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The index of a checkpoint: lines of text before the HDF5 part of the file
+ * that say where each dataset lies and what its bytes hash to.
+ */
+#ifndef TRN_LIBTRN_INDEX_H
+#define TRN_LIBTRN_INDEX_H
+
+#include "libtrn/io/checkpoint.h"
+
+#define TRN__INDEX_FORMAT 1
+/* HDF5 looks for its part at 0, 512, 1024, 2048, ... */
+#define TRN__INDEX_LEAST 512
+#define TRN__INDEX_MOST ((uint64_t)1 << 26)
+
+/* Bytes to leave for the index of l's items; 0 with the error raised. */
+uint64_t trn__index_room(const trn__items *l);
+
+/* Writes the index of l, whose items have offset, bytes and SHA-256, to the
+ * file, whose other bytes are final.  Raises nothing: false with the reason
+ * kept in f, or the error pending. */
+bool trn__index_write(trn__file *f, trn__items *l, uint64_t room,
+                      uint64_t size);
+
+/* Reads the index and checks it and all other bytes of the file.  The items get
+ * path, offset, bytes, SHA-256, in the order of their places.  Gives the size
+ * of the index.  Raises. */
+trn_status trn__index_check(trn__file *f, uint64_t size, trn__items *out,
+                            uint64_t *room);
+
+#endif
