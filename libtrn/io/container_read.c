@@ -21,7 +21,8 @@ typedef struct reader {
     trn_context *c;
     trn__file f;
     trn__h5 h5;
-    trn__items have;    /* what the index has */
+    trn__items have; /* what the index has */
+    trn__gaps gaps;
     trn__item **sorted; /* by path */
     uint64_t room, size;
     char list[TRN__MESSAGE_SIZE - 200]; /* what does not fit */
@@ -30,6 +31,8 @@ typedef struct reader {
 
 static trn_status odd(reader *r, const trn__item *had, const char *what)
 {
+    if (r->f.error != 0) /* HDF5 did not get what it wanted to look at */
+        return trn__file_raise(&r->f);
     return trn__fail(
         r->c, TRN_ERR_FORMAT,
         "%.400s: %.300s at byte %llu: found %s; expected a dataset "
@@ -128,8 +131,6 @@ static trn_status read_values(reader *r, trn__item *had, hid_t dataset)
                 (had->bytes == 0 || H5Dread(dataset, type, H5S_ALL, H5S_ALL,
                                             H5P_DEFAULT, to) >= 0);
     trn__h5_drop(type);
-    if (r->f.error != 0)
-        return trn__file_raise(&r->f);
     if (!good)
         return odd(r, had, "a dataset that HDF5 cannot read");
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__
@@ -358,7 +359,7 @@ static trn_status look_into(reader *r, const task *t)
     r->f.error = 0;
     trn__h5_begin(&r->h5, &r->f);
     trn_status status = TRN_OK;
-    if (!trn__h5_open(&r->h5, r->room, r->size))
+    if (!trn__h5_open(&r->h5, r->room, r->size, &r->gaps))
         status = r->f.error != 0
                      ? trn__file_raise(&r->f)
                      : trn__fail(r->c, TRN_ERR_FORMAT,
@@ -382,13 +383,14 @@ static trn_status with_file(trn_context *c, const trn__file_calls *calls,
     r->f = (trn__file){.c = c, .calls = calls, .path = path, .fd = -1};
     trn_status status = trn__file_open(&r->f, &r->size);
     if (status == TRN_OK)
-        status = trn__index_check(&r->f, r->size, &r->have, &r->room);
+        status = trn__index_check(&r->f, r->size, &r->have, &r->room, &r->gaps);
     if (status == TRN_OK) {
         r->sorted = trn__items_sorted(&r->have, path);
         status = r->sorted == NULL ? c->status : look_into(r, t);
     }
     trn__file_close(&r->f);
     trn__free(c, r->sorted);
+    trn__gaps_free(c, &r->gaps);
     trn__items_free(&r->have);
     trn__free(c, r);
     return status;

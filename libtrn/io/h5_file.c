@@ -78,20 +78,38 @@ static haddr_t driver_end(const H5FD_t *file, H5FD_mem_t type)
     return of(file)->end;
 }
 
-/* Behind the end of the file there are zeros. */
+/* Zeros where it fails, and behind the end of the file. */
+static void read_or_zero(trn__h5 *h, haddr_t at, char *to, size_t n)
+{
+    uint64_t there = at >= h->end ? 0 : h->end - at;
+    size_t part = there < n ? (size_t)there : n;
+    memset(to + part, 0, n - part);
+    if (h->f->error != 0 || !trn__file_read(h->f, at, to, part))
+        memset(to, 0, part);
+}
+
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer,
                           haddr_t at, size_t n, void *data)
 {
     trn__h5 *h = of(file);
+    char *to = data;
     (void)type;
     (void)transfer;
-    uint64_t there = at >= h->end ? 0 : h->end - at;
-    size_t part = there < n ? (size_t)there : n;
-    memset((char *)data + part, 0, n - part);
-    if (h->f->error == 0 && trn__file_read(h->f, at, data, part))
-        return 0;
-    memset(data, 0, n);
-    return h->writing ? 0 : -1;
+    while (n > 0) { /* in turn what is known, and what is not */
+        const trn__gap *gap =
+            h->known == NULL ? NULL : trn__gaps_find(h->known, at);
+        bool known = gap != NULL && gap->from <= at;
+        uint64_t most = gap == NULL ? n : known ? gap->to - at : gap->from - at;
+        size_t part = most < n ? (size_t)most : n;
+        if (known)
+            memcpy(to, h->known->bytes + gap->place + (at - gap->from), part);
+        else
+            read_or_zero(h, at, to, part);
+        to += part;
+        at += part;
+        n -= part;
+    }
+    return 0;
 }
 
 static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer,
@@ -232,10 +250,12 @@ bool trn__h5_create(trn__h5 *h, uint64_t room)
     return h->file >= 0;
 }
 
-bool trn__h5_open(trn__h5 *h, uint64_t room, uint64_t size)
+bool trn__h5_open(trn__h5 *h, uint64_t room, uint64_t size,
+                  const trn__gaps *known)
 {
     hsize_t found = 0;
     h->end = size;
+    h->known = known;
     hid_t access = access_list(h);
     if (access >= 0)
         h->file = H5Fopen(h->f->path, H5F_ACC_RDONLY, access);

@@ -11,7 +11,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-#include "libtrn/io/checkpoint.h"
+#include "libtrn/io/index.h"
 
 /* What HDF5 holds as the open file. */
 typedef struct trn__h5_handle {
@@ -28,7 +28,8 @@ typedef struct trn__h5 {
     uint64_t end;     /* of the file as far as it is written */
     uint64_t claimed; /* of what HDF5 has given out, may be beyond `end` */
     bool writing;
-    hid_t driver, file; /* < 0: none */
+    const trn__gaps *known; /* reading: the bytes of HDF5's own */
+    hid_t driver, file;     /* < 0: none */
     trn__h5_handle handle;
     struct {
         unsigned is_v2;
@@ -44,7 +45,8 @@ void trn__h5_begin(trn__h5 *h, trn__file *f);
 /* Makes the file's HDF5 part, which begins at byte `room`; false: it failed. */
 bool trn__h5_create(trn__h5 *h, uint64_t room);
 /* Opens that of a file of `size` bytes for reading. */
-bool trn__h5_open(trn__h5 *h, uint64_t room, uint64_t size);
+bool trn__h5_open(trn__h5 *h, uint64_t room, uint64_t size,
+                  const trn__gaps *known);
 /* Closes the HDF5 part; false if that failed.  Nothing of it stays open. */
 bool trn__h5_close(trn__h5 *h);
 void trn__h5_end(trn__h5 *h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing and checking the index.
+ * The text of the index, and writing it.
  *
  *     libtrn checkpoint 1
  *     size 20480 index 2048 datasets 2
@@ -16,14 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libtrn/data/file_kind.h"
-#include "libtrn/data/sha256.h"
 #include "libtrn/io/index.h"
 
 #define HEAD 256 /* more than the lines around the datasets need */
 #define LINE 110 /* more than a dataset's line needs beside its path */
-#define PIECE 65536
-#define MAGIC "libtrn checkpoint "
 
 uint64_t trn__index_room(const trn__items *l)
 {
@@ -44,51 +40,39 @@ uint64_t trn__index_room(const trn__items *l)
 
 /* ---- the bytes behind the index ---- */
 
-typedef struct scan {
-    trn__file *f;
-    trn__sha256 metadata, dataset;
-    char *piece; /* PIECE bytes */
-} scan;
-
-static bool hash_range(scan *s, trn__sha256 *sha, uint64_t from, uint64_t to)
+bool trn__file_hash(trn__file *f, trn__sha256 *sha, char *piece, uint64_t from,
+                    uint64_t to)
 {
     while (from < to) {
-        uint64_t n = to - from < PIECE ? to - from : PIECE;
-        if (!trn__file_read(s->f, from, s->piece, (size_t)n))
+        uint64_t n =
+            to - from < TRN__INDEX_PIECE ? to - from : TRN__INDEX_PIECE;
+        if (!trn__file_read(f, from, piece, (size_t)n))
             return false;
-        trn__sha256_add(sha, s->piece, (size_t)n);
+        trn__sha256_add(sha, piece, (size_t)n);
         from += n;
     }
     return true;
 }
 
 /* The SHA-256 of what is neither index nor dataset.  l: in order of places. */
-static bool hash_metadata(scan *s, const trn__items *l, uint64_t room,
-                          uint64_t size, char out[65])
+static bool hash_metadata(trn__file *f, const trn__items *l, char *piece,
+                          uint64_t room, uint64_t size, char out[65])
 {
+    trn__sha256 s;
     uint64_t at = room;
-    trn__sha256_begin(&s->metadata);
+    trn__sha256_begin(&s);
     for (int64_t i = 0; i < l->n; i++) {
         const trn__item *item = &l->at[i];
         if (item->bytes == 0)
             continue;
-        if (!hash_range(s, &s->metadata, at, item->offset))
+        if (!trn__file_hash(f, &s, piece, at, item->offset))
             return false;
         at = item->offset + item->bytes;
     }
-    if (!hash_range(s, &s->metadata, at, size))
+    if (!trn__file_hash(f, &s, piece, at, size))
         return false;
-    trn__sha256_end(&s->metadata, out);
+    trn__sha256_end(&s, out);
     return true;
-}
-
-static bool open_scan(scan *s, trn__file *f)
-{
-    s->f = f;
-    s->piece = trn__alloc(f->c, PIECE);
-    if (s->piece == NULL)
-        trn__fail_memory(f->c, "a checkpoint", PIECE);
-    return s->piece != NULL;
 }
 
 /* ---- writing ---- */
@@ -113,7 +97,8 @@ static size_t put_lines(const trn__items *l, char *text, size_t room,
     trn__sha256 s;
     size_t n = (size_t)snprintf(
         text, room,
-        MAGIC "%d\nsize %llu index %llu datasets %lld\nmetadata %s\n",
+        TRN__INDEX_MAGIC
+        "%d\nsize %llu index %llu datasets %lld\nmetadata %s\n",
         TRN__INDEX_FORMAT, (unsigned long long)size, (unsigned long long)room,
         (long long)l->n, metadata);
     for (int64_t i = 0; i < l->n; i++) {
@@ -133,305 +118,22 @@ static size_t put_lines(const trn__items *l, char *text, size_t room,
 bool trn__index_write(trn__file *f, trn__items *l, uint64_t room, uint64_t size)
 {
     char metadata[65];
-    scan s;
-    if (!open_scan(&s, f))
-        return false;
-    sort_by_place(l);
-    bool good = hash_metadata(&s, l, room, size, metadata);
-    trn__free(f->c, s.piece);
-    if (!good)
-        return false;
-    char *text = trn__alloc_zeroed(f->c, (size_t)room);
+    const size_t bytes =
+        room < TRN__INDEX_PIECE ? TRN__INDEX_PIECE : (size_t)room;
+    char *text = trn__alloc(f->c, bytes); /* first for pieces of the file */
     if (text == NULL) {
-        trn__fail_memory(f->c, "a checkpoint", room);
+        trn__fail_memory(f->c, "a checkpoint", bytes);
         return false;
     }
-    size_t used = put_lines(l, text, (size_t)room, size, metadata);
-    TRN_ASSERT(used < room);
-    (void)used;
-    good = trn__file_write(f, 0, text, (size_t)room);
+    sort_by_place(l);
+    bool good = hash_metadata(f, l, text, room, size, metadata);
+    if (good) {
+        memset(text, 0, (size_t)room);
+        size_t used = put_lines(l, text, (size_t)room, size, metadata);
+        TRN_ASSERT(used < room);
+        (void)used;
+        good = trn__file_write(f, 0, text, (size_t)room);
+    }
     trn__free(f->c, text);
     return good;
-}
-
-/* ---- reading ---- */
-
-/* The text that is left to read; what does not fit makes `at` NULL. */
-typedef struct reader {
-    const char *at, *end;
-} reader;
-
-static void skip_word(reader *r, const char *word)
-{
-    size_t n = strlen(word);
-    if (r->at == NULL || (size_t)(r->end - r->at) < n ||
-        memcmp(r->at, word, n) != 0)
-        r->at = NULL;
-    else
-        r->at += n;
-}
-
-/* Digits without a zero in front, and no number beyond an int64_t. */
-static uint64_t take_number(reader *r)
-{
-    uint64_t n = 0;
-    int digits = 0;
-    bool zero = r->at != NULL && r->at < r->end && *r->at == '0';
-    for (; r->at != NULL && r->at < r->end && *r->at >= '0' && *r->at <= '9';
-         r->at++) {
-        n = 10 * n + (uint64_t)(*r->at - '0');
-        if (++digits > 18)
-            r->at = NULL;
-        if (r->at == NULL)
-            break;
-    }
-    if (digits == 0 || (zero && digits > 1))
-        r->at = NULL;
-    return n;
-}
-
-static void take_sha256(reader *r, char out[65])
-{
-    memset(out, 0, 65);
-    if (r->at == NULL || r->end - r->at < 64) {
-        r->at = NULL;
-        return;
-    }
-    memcpy(out, r->at, 64);
-    if (strspn(out, "0123456789abcdef") == 64)
-        r->at += 64;
-    else
-        r->at = NULL;
-}
-
-static trn_status bad_index(trn__file *f, const char *text)
-{
-    return trn__fail(f->c, TRN_ERR_FORMAT, "%.500s: index: %s", f->path, text);
-}
-
-/* What is no checkpoint says what it looks like. */
-static trn_status wrong_kind(trn__file *f, const char *head, size_t n,
-                             uint64_t size)
-{
-    const char *kind = trn__file_kind((const unsigned char *)head, n);
-    if (size == 0)
-        return trn__fail(f->c, TRN_ERR_FORMAT,
-                         "%.600s: byte 0: found an empty file; expected a "
-                         "libtrn checkpoint",
-                         f->path);
-    bool hdf5 = kind != NULL && strcmp(kind, "HDF5") == 0;
-    return trn__fail(f->c, TRN_ERR_FORMAT,
-                     "%.600s: byte 0: found %s%s%s; expected a libtrn "
-                     "checkpoint, which begins with \"" MAGIC "\"",
-                     f->path,
-                     kind == NULL ? "a file of an unknown kind"
-                                  : "a file that looks like ",
-                     kind == NULL ? "" : kind,
-                     hdf5 ? " without the index of a checkpoint" : "");
-}
-
-/* The first lines, whose numbers say how much there is to read.  Nothing in
- * them is believed beyond that. */
-static trn_status check_head(trn__file *f, uint64_t size, const char *head,
-                             size_t n, uint64_t *room)
-{
-    reader r = {head, head + n};
-    if (n < strlen(MAGIC) || memcmp(head, MAGIC, strlen(MAGIC)) != 0)
-        return wrong_kind(f, head, n, size);
-    skip_word(&r, MAGIC);
-    uint64_t format = take_number(&r);
-    if (r.at != NULL && r.at < r.end && *r.at == '\n' &&
-        format != TRN__INDEX_FORMAT)
-        return trn__fail(f->c, TRN_ERR_FORMAT,
-                         "%.600s: index: found format %llu; expected %d, which "
-                         "this library (%s) reads",
-                         f->path, (unsigned long long)format, TRN__INDEX_FORMAT,
-                         trn_version());
-    skip_word(&r, "\nsize ");
-    uint64_t told = take_number(&r);
-    skip_word(&r, " index ");
-    *room = take_number(&r);
-    skip_word(&r, " datasets ");
-    take_number(&r);
-    skip_word(&r, "\n");
-    if (r.at == NULL)
-        return bad_index(f, "its first lines are damaged");
-    if (told != size)
-        return trn__fail(f->c, TRN_ERR_FORMAT,
-                         "%.600s: index: the file has %llu bytes; expected "
-                         "%llu%s",
-                         f->path, (unsigned long long)size,
-                         (unsigned long long)told,
-                         told > size ? " (truncated)" : "");
-    if (*room < TRN__INDEX_LEAST || *room > TRN__INDEX_MOST || *room > size ||
-        (*room & (*room - 1)) != 0)
-        return trn__fail(f->c, TRN_ERR_FORMAT,
-                         "%.600s: index: found %llu bytes of index; expected a "
-                         "power of two, from %d to the file's %llu",
-                         f->path, (unsigned long long)*room, TRN__INDEX_LEAST,
-                         (unsigned long long)size);
-    return TRN_OK;
-}
-
-/* Does the index hash to what its last line says, and nothing follows? */
-static trn_status check_own(trn__file *f, const char *text, uint64_t room,
-                            const char **last)
-{
-    static const char word[] = "\nindex ";
-    char told[65], found[65];
-    trn__sha256 s;
-    size_t used = (size_t)room;
-    while (used > 0 && text[used - 1] == '\0')
-        used--;
-    if (used < 80 || text[used - 1] != '\n')
-        return bad_index(f, "its last line is damaged");
-    reader r = {text + used - 72, text + used};
-    *last = r.at + 1;
-    skip_word(&r, word);
-    take_sha256(&r, told);
-    if (r.at == NULL)
-        return bad_index(f, "its last line is damaged");
-    trn__sha256_begin(&s);
-    trn__sha256_add(&s, text, (size_t)(*last - text));
-    trn__sha256_end(&s, found);
-    if (strcmp(told, found) != 0)
-        return trn__fail(f->c, TRN_ERR_FORMAT,
-                         "%.500s: index: bytes 0 to %llu have SHA-256 %s; "
-                         "expected %s",
-                         f->path, (unsigned long long)(*last - text), found,
-                         told);
-    return TRN_OK;
-}
-
-/* A line of the index as an item; *end is where the dataset before it ends. */
-static trn_status take_dataset(trn__file *f, reader *r, trn__items *out,
-                               uint64_t size, uint64_t *end)
-{
-    char sha256[65];
-    uint64_t offset = take_number(r);
-    skip_word(r, " ");
-    uint64_t bytes = take_number(r);
-    skip_word(r, " ");
-    take_sha256(r, sha256);
-    skip_word(r, " /");
-    const char *stop =
-        r->at == NULL ? NULL : memchr(r->at, '\n', (size_t)(r->end - r->at));
-    if (stop == NULL)
-        return bad_index(f, "a line of a dataset is damaged");
-    size_t n = (size_t)(stop - r->at) + 1;
-    char *path = trn__alloc(out->c, n + 1);
-    if (path == NULL)
-        return trn__fail_memory(f->c, "a checkpoint", n + 1);
-    memcpy(path, r->at - 1, n);
-    path[n] = '\0';
-    r->at = stop + 1;
-    trn__item *item = trn__items_add(out, "", "", TRN__USE_TELL, 0);
-    if (item == NULL) {
-        trn__free(out->c, path);
-        return f->c->status;
-    }
-    trn__free(out->c, item->path);
-    item->path = path;
-    item->offset = offset;
-    item->bytes = bytes;
-    memcpy(item->sha256, sha256, sizeof sha256);
-    bool fits = bytes == 0
-                    ? offset == 0
-                    : offset >= *end && bytes <= size && offset <= size - bytes;
-    if (!fits)
-        return trn__fail(f->c, TRN_ERR_FORMAT,
-                         "%.400s: index: %.200s lies at byte %llu with %llu "
-                         "bytes; expected a place behind byte %llu, up to "
-                         "%llu",
-                         f->path, path, (unsigned long long)offset,
-                         (unsigned long long)bytes, (unsigned long long)*end,
-                         (unsigned long long)size);
-    *end = bytes == 0 ? *end : offset + bytes;
-    return TRN_OK;
-}
-
-static trn_status take_lines(trn__file *f, const char *text, const char *last,
-                             uint64_t size, uint64_t room, trn__items *out,
-                             char metadata[65])
-{
-    reader r = {text, last};
-    uint64_t end = room;
-    skip_word(&r, MAGIC);
-    take_number(&r);
-    skip_word(&r, "\nsize ");
-    take_number(&r);
-    skip_word(&r, " index ");
-    take_number(&r);
-    skip_word(&r, " datasets ");
-    uint64_t n = take_number(&r);
-    skip_word(&r, "\nmetadata ");
-    take_sha256(&r, metadata);
-    skip_word(&r, "\n");
-    while (r.at != NULL && r.at < r.end)
-        TRN_TRY(take_dataset(f, &r, out, size, &end));
-    if (r.at == NULL || (uint64_t)out->n != n)
-        return bad_index(f, "its lines are damaged");
-    return TRN_OK;
-}
-
-static trn_status differs(trn__file *f, const char *what, uint64_t from,
-                          uint64_t to, const char *found, const char *expected)
-{
-    return trn__fail(f->c, TRN_ERR_FORMAT,
-                     "%.400s: %.200s: bytes %llu to %llu have SHA-256 %s; "
-                     "expected %s",
-                     f->path, what, (unsigned long long)from,
-                     (unsigned long long)to, found, expected);
-}
-
-static trn_status check_bytes(trn__file *f, const trn__items *l, uint64_t room,
-                              uint64_t size, const char *metadata)
-{
-    char found[65];
-    scan s;
-    if (!open_scan(&s, f))
-        return f->c->status;
-    bool good = true;
-    for (int64_t i = 0; good && f->c->status == TRN_OK && i < l->n; i++) {
-        const trn__item *item = &l->at[i];
-        uint64_t end = item->offset + item->bytes;
-        trn__sha256_begin(&s.dataset);
-        good = hash_range(&s, &s.dataset, item->offset, end);
-        trn__sha256_end(&s.dataset, found);
-        if (good && strcmp(found, item->sha256) != 0)
-            differs(f, item->path, item->offset, end, found, item->sha256);
-    }
-    if (good && f->c->status == TRN_OK) {
-        good = hash_metadata(&s, l, room, size, found);
-        if (good && strcmp(found, metadata) != 0)
-            differs(f, "HDF5 metadata, in what the datasets leave of them",
-                    room, size, found, metadata);
-    }
-    trn__free(f->c, s.piece);
-    return good ? f->c->status : trn__file_raise(f);
-}
-
-trn_status trn__index_check(trn__file *f, uint64_t size, trn__items *out,
-                            uint64_t *room)
-{
-    char head[HEAD], metadata[65];
-    const char *last = NULL;
-    size_t n = size < HEAD ? (size_t)size : HEAD;
-    if (!trn__file_read(f, 0, head, n))
-        return trn__file_raise(f);
-    TRN_TRY(check_head(f, size, head, n, room));
-    char *text = trn__alloc(f->c, (size_t)*room);
-    if (text == NULL)
-        return trn__fail_memory(f->c, "a checkpoint", *room);
-    trn_status status = TRN_OK;
-    if (!trn__file_read(f, 0, text, (size_t)*room))
-        status = trn__file_raise(f);
-    if (status == TRN_OK)
-        status = check_own(f, text, *room, &last);
-    if (status == TRN_OK)
-        status = take_lines(f, text, last, size, *room, out, metadata);
-    trn__free(f->c, text);
-    if (status == TRN_OK)
-        status = check_bytes(f, out, *room, size, metadata);
-    return status;
 }
