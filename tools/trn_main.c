@@ -52,6 +52,12 @@ static const command commands[] = {
                 "           --hlo [--profile xla | neuron]  as an HLO module",
         .run = trn_graph_main,
     },
+    {
+        .name = "checkpoint",
+        .flags = "FILE",
+        .what = "checks a checkpoint and lists what it holds",
+        .run = tool_checkpoint,
+    },
 };
 
 enum { N_COMMANDS = (int)(sizeof commands / sizeof commands[0]) };
@@ -60,7 +66,7 @@ static void usage(FILE *out)
 {
     fprintf(out, "usage: trn <command> [flags]\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-8s %-32s %s\n", commands[i].name, commands[i].flags,
+        fprintf(out, "  %-10s %-32s %s\n", commands[i].name, commands[i].flags,
                 commands[i].what);
     fprintf(out, "\nenvironment: TRN_DEVICE, TRN_DEVICE_OPTIONS,\n"
                  "  TRN_CPU_ISA (auto, generic, avx2), TRN_NUM_THREADS,\n"
