@@ -12,7 +12,8 @@
 const char *checkpoint_folder(void);
 /* A path in it; each of the last eight stays valid. */
 const char *checkpoint_path(const char *name);
-/* The number of files in it, hidden ones too. */
+/* The number of files in a folder, hidden ones too; in that folder. */
+int checkpoint_count(const char *path);
 int checkpoint_files(void);
 
 /* A whole file, to be freed; NULL if there is none. */
@@ -24,5 +25,7 @@ trn_checkpoint *checkpoint_of(captured_net *m);
 
 /* True where this build has HDF5; else says that the test is skipped. */
 bool checkpoint_possible(void);
+/* The only test of a program that needs it, where there is none. */
+void checkpoint_skips(void **state);
 
 #endif

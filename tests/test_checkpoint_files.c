@@ -205,9 +205,7 @@ static void any_byte_that_is_damaged_is_noticed(void **state)
             assert_non_null(strstr(trn_errmsg(c), "(truncated)"));
         trn_clear(c);
     }
-    bytes = realloc(bytes, n + 1);
-    assert_non_null(bytes);
-    bytes[n] = 0;
+    bytes[n] = 0; /* there is room for it */
     checkpoint_put(path, bytes, n + 1);
     trn_checkpoint_load(k, path);
     harness_error(c, TRN_ERR_FORMAT, "index: the file has");
@@ -475,7 +473,7 @@ int main(void)
 #else
 int main(void)
 {
-    print_message("skipped: this build has no HDF5\n");
-    return 0;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(checkpoint_skips)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

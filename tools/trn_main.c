@@ -42,14 +42,14 @@ static const command commands[] = {
         .name = "verify",
         .flags = "[--json] [--quick] [--rows]",
         .what = "digests that are the same on every machine;\n"
-                "           --exec eager | captured, --device NAME",
+                "             --exec eager | captured, --device NAME",
         .run = tool_verify,
     },
     {
         .name = "graph",
         .flags = "[--traced | --prepared] [--dot]",
         .what = "the captured step of a small model;\n"
-                "           --hlo [--profile xla | neuron]  as an HLO module",
+                "             --hlo [--profile xla | neuron]  as an HLO module",
         .run = trn_graph_main,
     },
     {
