@@ -143,6 +143,9 @@ $(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/libtrn/io/%.o: FOLDER := $(HDF5_CFLAGS)
 $(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
 $(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS) $(HDF5_CFLAGS)
+# Tests that are programs which use OpenMP themselves.
+OMP_TESTS := threads host_state host_openmp
+$(foreach f,$(OMP_TESTS),$(B)/tests/test_$(f).o) $(B)/tests/host_state.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/tests/amx_tile.o: FOLDER := $(if $(HAVE_AMX),-mamx-tile -mamx-bf16 -DTRN_HAVE_AMX)
 $(B)/bench/%.o: FOLDER := $(PEER_DEFS)
 $(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)

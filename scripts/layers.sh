@@ -114,7 +114,7 @@ foreign() {
     bench/*) has 'cblas.h pthread.h dlfcn.h' "$2" ;;
     tests/*)
         has 'cmocka.h mpfr.h gmp.h cblas.h pthread.h dlfcn.h zlib.h jansson.h
-            hdf5.h' "$2" || has "$intrinsics" "$2"
+            hdf5.h omp.h execinfo.h' "$2" || has "$intrinsics" "$2"
         ;;
     *) return 1 ;;
     esac

@@ -158,7 +158,7 @@ static trn_status check_p(trn_context *c, const char *what, double p)
 {
     char text[32];
     TRN_TRY(trn__pending(c));
-    if (!(p >= 0.0 && p <= 1.0))
+    if (!trn__fp_within(p, 0.0, 1.0))
         return trn__fail(c, TRN_ERR_ARG, "%s: p is %s; expected 0 to 1", what,
                          trn__format_double(p, text, sizeof text));
     return TRN_OK;

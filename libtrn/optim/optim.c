@@ -2,6 +2,7 @@
  *
  * What all optimizers share: state, the update of all parameters, clipping.
  */
+#include <math.h>
 #include <string.h>
 
 #include "libtrn/optim/optim.h"
@@ -31,7 +32,7 @@ trn_status trn__check_option(trn_context *c, const char *what, const char *name,
                              double value, double low, double high)
 {
     char text[32], from[32], to[32];
-    if (value >= low && value < high)
+    if (trn__fp_within(value, low, high) && !trn__fp_within(value, high, high))
         return TRN_OK;
     return trn__fail(c, TRN_ERR_ARG, "%s: %s is %s; expected [%s, %s)", what,
                      name, trn__format_double(value, text, sizeof text),
@@ -349,7 +350,7 @@ trn_tensor *trn_optim_clip_norm(trn_optim *o, double max_norm)
     if (o == NULL || trn__pending(o->c) != TRN_OK)
         return NULL;
     trn_context *c = o->c;
-    if (!(max_norm >= 0.0)) {
+    if (!trn__fp_within(max_norm, 0.0, (double)INFINITY)) {
         trn__fail(c, TRN_ERR_ARG,
                   "trn_optim_clip_norm: max_norm is %s; expected 0 or more",
                   trn__format_double(max_norm, text, sizeof text));

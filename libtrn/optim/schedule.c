@@ -82,7 +82,7 @@ trn_schedule *trn_schedule_cosine(trn_context *c, int64_t n_steps,
     char text[32];
     if (check_steps(c, what, n_steps) != TRN_OK)
         return NULL;
-    if (!(final_factor >= 0.0 && final_factor <= 1.0)) {
+    if (!trn__fp_within(final_factor, 0.0, 1.0)) {
         trn__fail(c, TRN_ERR_ARG, "%s: final_factor is %s; expected 0 to 1",
                   what, trn__format_double(final_factor, text, sizeof text));
         return NULL;
