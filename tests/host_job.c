@@ -77,6 +77,58 @@ static void add_text(void *user, const char *text)
     add(user, text, strlen(text));
 }
 
+/* ---- checkpoints ---- */
+
+static void path_of(const life *l, char path[120], const char *name)
+{
+    snprintf(path, 120, "%s/%s", l->j->folder, name);
+}
+
+static bool has_hdf5(void)
+{
+    const char *name;
+    bool present = false;
+    for (int i = 0; (name = trn_build_part(i, &present)) != NULL; i++) {
+        if (strcmp(name, "hdf5") == 0)
+            return present;
+    }
+    return false;
+}
+
+static void expect(life *l, trn_status status);
+
+/* Saved, loaded and printed, under a name that no other life has; and files
+ * that are none. */
+static void save_and_load(life *l, trn_module *net, trn_optim *optim,
+                          trn_loader *data)
+{
+    trn_context *c = l->c;
+    char name[40], path[120];
+    if (!has_hdf5())
+        return;
+    snprintf(name, sizeof name, "state-%p.h5", (void *)c);
+    path_of(l, path, name);
+    trn_checkpoint *k = P(trn_checkpoint_new(c));
+    N(trn_checkpoint_module(k, "net", net));
+    N(trn_checkpoint_optim(k, "optim", optim));
+    N(trn_checkpoint_loader(k, "data", data));
+    N(trn_checkpoint_set_text(k, "note", "a life"));
+    N(trn_checkpoint_save(k, path));
+    N(trn_checkpoint_load(k, path));
+    N(trn_checkpoint_print(c, path, add_text, l));
+    remove(path);
+    if (N(trn_errcode(c)) != TRN_OK)
+        return;
+    N(trn_checkpoint_load(k, path));
+    expect(l, TRN_ERR_IO);
+    path_of(l, path, "images");
+    N(trn_checkpoint_load(k, path));
+    expect(l, TRN_ERR_FORMAT);
+    path_of(l, path, "no folder/state.h5");
+    N(trn_checkpoint_save(k, path));
+    expect(l, TRN_ERR_IO);
+}
+
 /* ---- training ---- */
 
 static trn_batch next_batch(life *l, trn_loader *data)
@@ -126,11 +178,6 @@ static void evaluate(life *l, trn_loader *data, trn_module *net)
     N(trn_nn_train(net, true));
 }
 
-static void path_of(const life *l, char path[120], const char *name)
-{
-    snprintf(path, 120, "%s/%s", l->j->folder, name);
-}
-
 static void train_on_text(life *l)
 {
     trn_context *c = l->c;
@@ -150,6 +197,8 @@ static void train_on_text(life *l)
     const int n = l->j->steps == 0 ? STEPS : l->j->steps;
     for (int i = 0; i < n && trn_errcode(c) == TRN_OK; i++)
         step(l, data, net, optim);
+    if (trn_errcode(c) == TRN_OK)
+        save_and_load(l, net, optim, data);
     evaluate(l, data, net);
     add_parameters(l, net);
     if (l->j->exec == TRN_EXEC_CAPTURED) {

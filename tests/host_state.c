@@ -38,7 +38,7 @@ void host_default_handlers(void)
 int host_count_files(void)
 {
     int n = 0;
-    for (int fd = 0; fd < 1024; fd++)
+    for (int fd = 0; fd < 100; fd++) /* the lowest that is free is taken */
         n += fcntl(fd, F_GETFD) != -1;
     return n;
 }

@@ -26,8 +26,7 @@ typedef struct host_state {
     char folder[200];
     uint64_t environment;
     int n_files; /* that are open */
-    /* A library that is used and has settings of the process (HDF5: how errors
-     * are printed) gets a field here. */
+    /* How HDF5 prints errors: test_checkpoint_files.c. */
 } host_state;
 
 void host_state_look(host_state *s);

@@ -38,7 +38,7 @@ by() { # by <who>: how many allocations
 }
 
 # Libraries that we call allocate on their own account: the C library for its
-# threads and for the objects it loads, OpenMP for its teams; so does a device in
+# threads and for the objects it loads, OpenMP for its teams, HDF5 for files; so does a device in
 # a shared object that maps memory, as loop does.  The list of loaded
 # devices outlives all contexts: one block for each, of malloc, and each life
 # tries to open one, loop.
@@ -49,7 +49,7 @@ nothing_is_allocated_beside_the_hooks() {
         awk -v way=$way '
             { said = said (said == "" ? "" : ", ") $0 }
             $3 == "libtrn" { ours += $1; next }
-            $3 !~ /^(pthread_create|dlopen|dlclose|dlerror|trn-loop.so|GOMP_|__kmpc_|libomp.so)/ {
+            $3 !~ /^(pthread_create|dlopen|dlclose|dlerror|trn-loop.so|libhdf5|H5|GOMP_|__kmpc_|libomp.so)/ {
                 print way ": " $0; bad = 1
             }
             END {

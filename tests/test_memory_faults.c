@@ -203,7 +203,7 @@ static void judge_others(world *w)
     add(w, w->values, sizeof w->values);
 }
 
-/* Saving and loading checkpoints will be one more row. */
+/* Saving and loading have points of more kinds: test_checkpoint_faults.c. */
 static const part parts[] = {
     {"building", 0, build, judge_build, false, false, false},
     {"first step", 0, step, judge_steps, true, false, true},

@@ -206,8 +206,8 @@ TRN_API const char *trn_engine_name(const trn_context *c);
 TRN_API int trn_thread_count(const trn_context *c);
 
 /* The version of the library that runs ("0.1.0"), its numerics version, and
- * one optional part after the other ("openmp", "zlib", "protobuf-c") by index
- * from 0, with whether this build has it; NULL past the last. */
+ * one optional part after the other ("openmp", "zlib", "protobuf-c", "hdf5") by
+ * index from 0, with whether this build has it; NULL past the last. */
 TRN_API const char *trn_version(void);
 TRN_API const char *trn_numerics_version(void);
 TRN_API const char *trn_build_part(int index, bool *present);

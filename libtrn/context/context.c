@@ -307,11 +307,17 @@ const char *trn_numerics_version(void)
 #else
 #define HAVE_PROTOBUFC false
 #endif
+#ifdef TRN_HAVE_HDF5
+#define HAVE_HDF5 true
+#else
+#define HAVE_HDF5 false
+#endif
 
 const char *trn_build_part(int index, bool *present)
 {
-    const char *const names[] = {"openmp", "zlib", "protobuf-c"};
-    const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC};
+    const char *const names[] = {"openmp", "zlib", "protobuf-c", "hdf5"};
+    const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC,
+                         HAVE_HDF5};
     if (index < 0 || index >= (int)(sizeof have / sizeof have[0]))
         return NULL;
     if (present != NULL)

@@ -7,6 +7,8 @@
  *              that it started may end late.  So is our copy of its table.
  *   forks      A number that goes up in the child of a fork, where the threads
  *              of the parent do not exist.
+ *   HDF5       The library has state of its own and, as most systems build it,
+ *              no lock: one thread at a time calls it for us.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,6 +19,7 @@
 
 static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
 static const trn__plugin *plugins; /* newest first */
+static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void trn__process_lock(void)
 {
@@ -72,4 +75,14 @@ unsigned trn__process_forks(void)
 {
     pthread_once(&watch_forks_once, watch_forks);
     return atomic_load(&n_forks);
+}
+
+void trn__process_hdf5_lock(void)
+{
+    pthread_mutex_lock(&hdf5_lock);
+}
+
+void trn__process_hdf5_unlock(void)
+{
+    pthread_mutex_unlock(&hdf5_lock);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What belongs to the process and not to a context: the plug-ins it has loaded,
- * and whether it was forked.
+ * the lock of the HDF5 library, and whether it was forked.
  */
 #ifndef TRN_LIBTRN_PROCESS_H
 #define TRN_LIBTRN_PROCESS_H
@@ -31,6 +31,10 @@ const trn__plugin *trn__process_add(const char *path, const trn_backend *table,
  * remembers another number has threads that are not here.  A number that stays
  * 0 where forks cannot be watched. */
 unsigned trn__process_forks(void);
+
+/* One thread at a time is inside the HDF5 library for us. */
+void trn__process_hdf5_lock(void);
+void trn__process_hdf5_unlock(void);
 
 /* From memory.c: memory that is never given back; NULL: there is none. */
 void *trn__process_alloc(size_t bytes);

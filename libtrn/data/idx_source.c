@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libtrn/data/file.h"
+#include "libtrn/data/stream.h"
 
 trn_status trn__source_fail(trn__source *s, trn_status status, int64_t at,
                             const char *fmt, ...)
@@ -50,7 +50,7 @@ trn_status trn__source_fail(trn__source *s, trn_status status, int64_t at,
 static trn_status read_raw(trn__source *s, unsigned char *to, size_t size,
                            size_t *got)
 {
-    const int error = trn__file_read(s->fd, to, size, got);
+    const int error = trn__stream_read(s->fd, to, size, got);
     s->raw_read += (int64_t)*got;
     if (error != 0)
         return trn__source_fail(s, TRN_ERR_IO, -1,
@@ -207,7 +207,7 @@ trn_status trn__source_open(trn__source *s)
 {
     struct stat about;
     trn_status status;
-    s->fd = trn__file_open(s->path);
+    s->fd = trn__stream_open(s->path);
     if (s->fd < 0)
         return trn__source_fail(s, TRN_ERR_IO, -1, "cannot be opened: %s",
                                 strerror(errno));

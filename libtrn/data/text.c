@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "libtrn/data/data.h"
-#include "libtrn/data/file.h"
+#include "libtrn/data/stream.h"
 
 #define FIRST_CAPACITY ((size_t)1 << 16)
 
@@ -54,7 +54,7 @@ static trn_status read_open(trn_context *c, const char *path, int fd, pile *p)
         if (p->n == p->capacity)
             TRN_TRY(grow(c, p));
         const int error =
-            trn__file_read(fd, p->bytes + p->n, p->capacity - p->n, &n);
+            trn__stream_read(fd, p->bytes + p->n, p->capacity - p->n, &n);
         p->n += n;
         if (error != 0)
             return file_failed(c, path, "read", error);
@@ -69,7 +69,7 @@ static trn_status read_file(trn_context *c, const char *path, pile *p)
     if (path == NULL)
         return trn__fail(c, TRN_ERR_ARG,
                          "trn_text_read: a path is NULL; expected a file");
-    const int fd = trn__file_open(path);
+    const int fd = trn__stream_open(path);
     if (fd < 0)
         return file_failed(c, path, "opened", errno);
     trn_status status = read_open(c, path, fd, p);

@@ -21,6 +21,7 @@
 #ifdef __GLIBC__
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,35 @@ static bool counting;
 static _Thread_local bool looking; /* what looking takes is not counted */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool in_libtrn(const void *address, Dl_info *about)
+/* Where an object that is loaded from the start lies. */
+typedef struct range {
+    const char *file; /* part of its name */
+    uintptr_t low, high;
+} range;
+static range libtrn = {"libtrn.so", 0, 0}, libhdf5 = {"libhdf5", 0, 0};
+
+static int find_range(struct dl_phdr_info *info, size_t size, void *user)
 {
-    return dladdr(address, about) != 0 && about->dli_fname != NULL &&
-           strstr(about->dli_fname, "libtrn.so") != NULL;
+    range *r = user;
+    (void)size;
+    if (info->dlpi_name == NULL || strstr(info->dlpi_name, r->file) == NULL)
+        return 0;
+    r->low = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        const uintptr_t end = at + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type != PT_LOAD)
+            continue;
+        r->low = at < r->low ? at : r->low;
+        r->high = end > r->high ? end : r->high;
+    }
+    return 1;
+}
+
+static bool lies_in(const void *address, const range *r)
+{
+    const uintptr_t at = (uintptr_t)address;
+    return at >= r->low && at < r->high;
 }
 
 static void count(const char *name)
@@ -69,23 +95,15 @@ static const char *file_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* The innermost frame of libtrn called what stands inside of it: `direct`, or
- * something of another library.  Without such a frame it is not our doing. */
-static void note(const void *caller)
+/* The innermost frame of libtrn called what stands inside of it, something of
+ * another library.  Without such a frame it is not our doing. */
+static void note_callee(void)
 {
     void *frames[MAX_FRAMES];
-    Dl_info about, inner;
-    if (!counting || looking)
-        return;
-    looking = true;
+    Dl_info inner;
     const int n = backtrace(frames, MAX_FRAMES);
-    if (in_libtrn(caller, &about)) {
-        count("libtrn");
-        looking = false;
-        return;
-    }
     for (int i = 1; i < n; i++) {
-        if (!in_libtrn(frames[i], &about))
+        if (!lies_in(frames[i], &libtrn))
             continue;
         const bool known = dladdr(frames[i - 1], &inner) != 0;
         if (known && inner.dli_sname != NULL)
@@ -94,6 +112,19 @@ static void note(const void *caller)
             count(known ? file_name(inner.dli_fname) : "something unknown");
         break;
     }
+}
+
+static void note(const void *caller)
+{
+    if (!counting || looking)
+        return;
+    looking = true;
+    if (lies_in(caller, &libtrn))
+        count("libtrn");
+    else if (lies_in(caller, &libhdf5))
+        count("libhdf5"); /* so often that no more is asked */
+    else
+        note_callee();
     looking = false;
 }
 
@@ -230,7 +261,9 @@ static bool live(const struct way *w, bool past)
         .memory_user = past ? NULL : &arena,
     };
     void *first[2];
-    if (j.folder == NULL || backtrace(first, 2) < 1)
+    dl_iterate_phdr(find_range, &libhdf5); /* 0 where it is not linked */
+    if (dl_iterate_phdr(find_range, &libtrn) == 0 || j.folder == NULL ||
+        backtrace(first, 2) < 1)
         return false;
     counting = true;
     const bool good = host_job_run(&j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files as streams of bytes; see file.h.
+ * Files as streams of bytes; see stream.h.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -8,13 +8,13 @@
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #endif
-#include "libtrn/data/file.h"
+#include "libtrn/data/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-int trn__file_open(const char *path)
+int trn__stream_open(const char *path)
 {
     int fd;
     do {
@@ -23,7 +23,7 @@ int trn__file_open(const char *path)
     return fd;
 }
 
-int trn__file_read(int fd, void *to, size_t size, size_t *got)
+int trn__stream_read(int fd, void *to, size_t size, size_t *got)
 {
     char *at = to;
     *got = 0;
