@@ -8,10 +8,11 @@
  * its own, in which each byte has a SHA-256; docs/checkpoint.md has the layout.
  *
  * Always part of it: trn_step_index, the context's seed, its default generator,
- * the versions of library and numerics.  Not part of it: gradients (save where
- * none are accumulated: after the optimizer's step), modes of modules
- * (training, frozen), dropout's p, and what the program builds: layers,
- * schedules, options.
+ * the versions of library and numerics.  Not part of it: modes of modules
+ * (training, frozen), dropout's p, what the program builds (layers, schedules,
+ * options), and gradients.  So save where none are accumulated: after the
+ * optimizer's step; else the log is told.  Loading drops those of what it
+ * loads.
  *
  * Saving and loading are done outside of steps (else TRN_ERR_STATE) and wait
  * for steps in flight.  The same state gives the same file, byte by byte.

@@ -2,6 +2,7 @@
  *
  * The list of a checkpoint: what is on it, and the user's texts.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "libtrn/data/data.h"
@@ -214,14 +215,30 @@ static trn_status check(trn_context *c, const char *what, const char *path)
     return trn_sync(c);
 }
 
+static void warn_of_gradients(const trn__items *l, const char *path)
+{
+    const trn_context *c = l->c;
+    char text[TRN__MESSAGE_SIZE];
+    int64_t n = 0;
+    for (int64_t i = 0; i < l->n; i++)
+        n += l->at[i].tensor != NULL && l->at[i].tensor->grad != NULL;
+    if (n == 0 || c->log == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "%.600s: %lld tensors have gradients, which are not saved", path,
+             (long long)n);
+    c->log(c->log_user, TRN_LOG_WARNING, text);
+}
+
 trn_status trn_checkpoint_save(trn_checkpoint *k, const char *path)
 {
     if (k == NULL)
         return TRN_ERR_ARG;
     trn__items l = {.c = k->c};
     TRN_TRY(check(k->c, "trn_checkpoint_save", path));
-    if (trn__checkpoint_items(k, TRN__PART_ALL, &l) == TRN_OK)
-        trn__container_write(&l, k->calls, path);
+    if (trn__checkpoint_items(k, TRN__PART_ALL, &l) == TRN_OK &&
+        trn__container_write(&l, k->calls, path) == TRN_OK)
+        warn_of_gradients(&l, path);
     trn__items_free(&l);
     return k->c->status;
 }
