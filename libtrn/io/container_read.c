@@ -367,8 +367,8 @@ static trn_status look_into(reader *r, const task *t)
                                  "byte %llu",
                                  r->f.path, (unsigned long long)r->room);
     else
-        status = t->put != NULL ? print_all(r, t->put, t->user)
-                                : read_all(r, t->l, t->texts, t->part);
+        status = t->l == NULL ? print_all(r, t->put, t->user)
+                              : read_all(r, t->l, t->texts, t->part);
     trn__h5_end(&r->h5);
     return status;
 }
