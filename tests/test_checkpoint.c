@@ -186,6 +186,29 @@ static void every_rank_and_empty_tensors_come_back(void **state)
     }
 }
 
+static void the_list_holds_its_tensors(void **state)
+{
+    SKIP_WITHOUT_HDF5;
+    ON_EACH_WAY(c)
+    {
+        const char *path = checkpoint_path("held.h5");
+        trn_checkpoint *k = trn_checkpoint_new(c);
+        trn_tensor *outside = trn_full(c, TRN_F32, 0, NULL, 1.0);
+        trn_checkpoint_tensor(k, "outside", outside);
+        trn_step_begin(c);
+        trn_tensor *inside = trn_add_scalar(outside, 1.0);
+        trn_checkpoint_tensor(k, "inside", inside);
+        trn_step_end(c);
+        trn_tensor_release(outside);
+        trn_checkpoint_save(k, path);
+        trn_assign(inside, trn_full(c, TRN_F32, 0, NULL, 0.0));
+        trn_checkpoint_load(k, path);
+        harness_ok(c);
+        assert_true(trn_tensor_item(inside) == 2.0);
+        assert_true(trn_tensor_item(outside) == 1.0);
+    }
+}
+
 /* ---- names and texts ---- */
 
 static const char *const odd_names[] = {
@@ -403,6 +426,7 @@ int main(void)
         cmocka_unit_test(the_same_state_is_the_same_file_on_every_way),
         TRN_TEST(every_type_and_every_bit_pattern_comes_back),
         TRN_TEST(every_rank_and_empty_tensors_come_back),
+        cmocka_unit_test(the_list_holds_its_tensors),
         TRN_TEST(any_name_can_be_had_and_none_is_taken_for_another),
         TRN_TEST(texts_come_back),
         cmocka_unit_test(several_threads_save_and_load_at_once),

@@ -45,7 +45,7 @@ static void checkpoint_destroy(trn__owned *self)
         trn__object *o = k->first;
         k->first = o->next;
         if (o->kind == TRN__OBJECT_TENSOR)
-            trn__unref(o->it);
+            trn_tensor_release(o->it);
         trn__free(k->c, o);
     }
     trn__notes_free(k->c, k->notes);
@@ -156,8 +156,8 @@ trn_status trn_checkpoint_tensor(trn_checkpoint *k, const char *name,
                          "%s: %s is strided; expected a contiguous tensor",
                          what, trn__describe(&t->arg).s);
     TRN_TRY(add(k, what, TRN__OBJECT_TENSOR, name, t, k->c));
-    trn__adopt_tensor(t); /* it outlives a step that made it */
-    return TRN_OK;
+    trn_tensor_retain(t);
+    return k->c->status;
 }
 
 /* ---- texts ---- */
