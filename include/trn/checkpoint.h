@@ -15,7 +15,8 @@
  * loads.
  *
  * Saving and loading are done outside of steps (else TRN_ERR_STATE) and wait
- * for steps in flight.  The same state gives the same file, byte by byte.
+ * for steps in flight.  The same state gives the same file, byte by byte
+ * (with the same version of HDF5).
  *
  * trn_checkpoint_new gives NULL and leaves the error in the context; the others
  * return trn_status, or say what they give.  A build without HDF5 has all of
