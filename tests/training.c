@@ -74,18 +74,15 @@ void training_end(training *t)
     captured_close(t->c);
 }
 
-static trn_tensor *loss_of(training *t)
+static trn_tensor *loss_of(training *t, const trn_batch *b)
 {
-    trn_batch b;
-    if (!trn_data_next(t->data, &b) && !trn_data_next(t->data, &b))
-        return NULL;
-    const int64_t shape[2] = {b.size, LETTERS};
+    const int64_t shape[2] = {b->size, LETTERS};
     trn_tensor *noise =
         trn_mul(trn_normal(t->noise, t->dtype, 2, shape),
                 trn_uniform(trn_generator_default(t->c), t->dtype, 2, shape));
-    trn_tensor *logits =
-        trn_add(trn_nn_forward(t->net, b.inputs), trn_mul_scalar(noise, 0.125));
-    return trn_cross_entropy(logits, b.targets, NULL);
+    trn_tensor *logits = trn_add(trn_nn_forward(t->net, b->inputs),
+                                 trn_mul_scalar(noise, 0.125));
+    return trn_cross_entropy(logits, b->targets, NULL);
 }
 
 static bool keep_loss(training *t)
@@ -97,16 +94,31 @@ static bool keep_loss(training *t)
     return trn_tensor_write(t->losses, log, sizeof log) == TRN_OK;
 }
 
-bool training_step(training *t)
+/* The rest of a step that is open. */
+static bool finish_step(training *t, const trn_batch *b)
 {
     bool last = (trn_step_index(t->c) + 1) % t->parts == 0;
-    trn_step_begin(t->c);
-    trn_backward(trn_mul_scalar(loss_of(t), 1.0 / t->parts));
+    trn_backward(trn_mul_scalar(loss_of(t, b), 1.0 / t->parts));
     if (last) {
         trn_optim_clip_norm(t->optim, 0.5);
         trn_optim_step(t->optim);
     }
     return trn_step_end(t->c) == TRN_OK && keep_loss(t);
+}
+
+bool training_step_on(training *t, const trn_batch *b)
+{
+    trn_step_begin(t->c);
+    return finish_step(t, b);
+}
+
+bool training_step(training *t)
+{
+    trn_batch b;
+    trn_step_begin(t->c);
+    if (!trn_data_next(t->data, &b)) /* the end of a pass */
+        trn_data_next(t->data, &b);
+    return finish_step(t, &b);
 }
 
 bool training_until(training *t, int64_t n)

@@ -44,6 +44,8 @@ void training_end(training *t);
 /* One step with one batch, the update with the last of `parts`; false with an
  * error pending. */
 bool training_step(training *t);
+/* The same with a batch that was taken before. */
+bool training_step_on(training *t, const trn_batch *b);
 /* Steps until trn_step_index() is n; false with an error pending. */
 bool training_until(training *t, int64_t n);
 
