@@ -41,6 +41,7 @@ static void make_model(training *t, const training_plan *p)
         trn_nn_linear(c, 3 * WINDOW, 8), trn_nn_relu(c),
         trn_nn_dropout(c, 0.25), trn_nn_linear(c, 8, LETTERS), NULL);
     t->optim = make_optim(t->net, p->sgd);
+    t->rate = trn_optim_learning_rate(t->optim);
     trn_schedule *fall = trn_schedule_cosine(c, 130, 0.1);
     trn_optim_set_schedule(t->optim, trn_schedule_warmup(c, 30, fall));
 }
@@ -97,7 +98,10 @@ static bool keep_loss(training *t)
 /* The rest of a step that is open. */
 static bool finish_step(training *t, const trn_batch *b)
 {
-    bool last = (trn_step_index(t->c) + 1) % t->parts == 0;
+    int64_t step = trn_step_index(t->c);
+    bool last = (step + 1) % t->parts == 0;
+    if (step == 8) /* what the program decides on the way is state, too */
+        trn_optim_set_learning_rate(t->optim, t->rate / 2);
     trn_backward(trn_mul_scalar(loss_of(t, b), 1.0 / t->parts));
     if (last) {
         trn_optim_clip_norm(t->optim, 0.5);

@@ -33,6 +33,7 @@ typedef struct training {
                            not every device stores f64 */
     trn_checkpoint *k;  /* of all of it */
     trn_dtype dtype;
+    double rate; /* of learning; half of it from step 8 on */
     int parts;
 } training;
 
