@@ -411,8 +411,7 @@ static void a_build_without_hdf5_says_what_it_lacks(void **state)
     trn_checkpoint *k = trn_checkpoint_new(c);
     trn_checkpoint_save(k, checkpoint_path("none.h5"));
     harness_error(c, TRN_ERR_UNSUPPORTED, "no HDF5");
-    trn_checkpoint_load(k, checkpoint_path("none.h5"));
-    harness_error(c, TRN_ERR_UNSUPPORTED, "no HDF5");
+    assert_int_equal(checkpoint_files(), 0);
 }
 #endif
 
