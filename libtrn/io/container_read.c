@@ -206,6 +206,8 @@ static trn_status read_note(reader *r, trn__item *had, trn__items *texts)
     trn__free(r->c, name);
     if (item == NULL)
         return r->c->status;
+    if (strcmp(item->path, had->path) != 0) /* two paths, one name */
+        return odd(r, had, "a name that is not escaped as we do");
     item->text = had->text;
     had->text = NULL;
     return TRN_OK;

@@ -310,8 +310,12 @@ static trn_status take_lines(trn__file *f, const char *text, const char *last,
     skip_word(&r, "\n");
     while (r.at != NULL && r.at < r.end)
         TRN_TRY(take_dataset(f, &r, out, size, &end));
-    if (r.at == NULL || (uint64_t)out->n != n)
-        return bad_index(f, "its lines are damaged");
+    if (r.at == NULL)
+        return bad_index(f, "its first lines are damaged");
+    if ((uint64_t)out->n != n)
+        return trn__fail(f->c, TRN_ERR_FORMAT,
+                         "%.500s: index: found %lld datasets; expected %llu",
+                         f->path, (long long)out->n, (unsigned long long)n);
     return TRN_OK;
 }
 
