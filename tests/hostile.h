@@ -70,5 +70,7 @@ trn_status hostile_try(hostile_world *w, const hostile_file *f,
 /* The same with what stands at w->path, or at another. */
 trn_status hostile_try_path(hostile_world *w, const char *path,
                             const char *part);
+/* After a load of one's own: nothing has changed, or all is as in w->file. */
+void hostile_result(hostile_world *w, bool loaded);
 
 #endif
