@@ -267,7 +267,7 @@ static trn_status print_all(reader *r, trn_put_fn put, void *user)
 
 /* What is to be done with an open file: print, or read. */
 typedef struct task {
-    trn__items *l, *texts;
+    trn__items *l, *texts; /* reading; l NULL: printing */
     bool part;
     trn_put_fn put;
     void *user;
@@ -287,8 +287,8 @@ static trn_status with_file(trn_context *c, const trn__file_calls *calls,
     if (status == TRN_OK) {
         r->sorted = trn__items_sorted(&r->have, path);
         status = r->sorted == NULL ? c->status
-                 : t->put != NULL  ? print_all(r, t->put, t->user)
-                                   : read_all(r, t->l, t->texts, t->part);
+                 : t->l != NULL    ? read_all(r, t->l, t->texts, t->part)
+                                   : print_all(r, t->put, t->user);
     }
     trn__file_close(&r->f);
     trn__free(c, r->sorted);
