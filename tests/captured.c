@@ -72,15 +72,20 @@ trn_options captured_options(int way, const char *device)
     return o;
 }
 
-trn_context *captured_open(int way, const char *device)
+trn_context *captured_open_options(const trn_options *o)
 {
     trn_context *c;
-    trn_options o = captured_options(way, device);
     atomic_store(&held, 0);
     captured_fail_at(0, false);
-    trn_status status = trn_open(&c, &o);
+    trn_status status = trn_open(&c, o);
     CHECK(status == TRN_OK, "%s\n", trn_errmsg(c));
     return c;
+}
+
+trn_context *captured_open(int way, const char *device)
+{
+    trn_options o = captured_options(way, device);
+    return captured_open_options(&o);
 }
 
 void captured_close(trn_context *c)

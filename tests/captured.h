@@ -26,6 +26,7 @@ enum { EAGER, CAPTURED, LOOP, N_WAYS };
 trn_options captured_options(int way, const char *device);
 /* Opens; the test fails if it does not. */
 trn_context *captured_open(int way, const char *device);
+trn_context *captured_open_options(const trn_options *o);
 /* Closes c, which may have an error pending; all its memory must be back. */
 void captured_close(trn_context *c);
 

@@ -153,7 +153,7 @@ static void checkpoints_are_checked_and_listed(void **state)
     run(&r, "", "checkpoint 2>&1");
     expect(&r, 2, "expected the name of one file");
     run(&r, "", "checkpoint /dev/null 2>&1");
-    expect(&r, 1, possible ? "found a device or pipe" : "no HDF5");
+    expect(&r, 1, "found a device or pipe");
     if (possible) {
         char path[] = "/tmp/trn_checkpoint_XXXXXX", line[64];
         int fd = mkstemp(path);

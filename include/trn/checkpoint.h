@@ -8,17 +8,19 @@
  * its own, in which each byte has a SHA-256; docs/checkpoint.md has the layout.
  *
  * Always part of it: trn_step_index, the context's seed, its default generator,
- * the versions of library and numerics.  Not part of it: gradients (save where
- * none are accumulated: after the optimizer's step), modes of modules
- * (training, frozen), dropout's p, and what the program builds: layers,
- * schedules, options.
+ * the versions of library and numerics.  Not part of it: modes of modules
+ * (training, frozen), dropout's p, what the program builds (layers, schedules,
+ * options), and gradients.  So save where none are accumulated: after the
+ * optimizer's step; else the log is told.  Loading drops those of what it
+ * loads.
  *
  * Saving and loading are done outside of steps (else TRN_ERR_STATE) and wait
- * for steps in flight.  The same state gives the same file, byte by byte.
+ * for steps in flight.  The same state gives the same file, byte by byte
+ * (with the same version of HDF5).
  *
  * trn_checkpoint_new gives NULL and leaves the error in the context; the others
- * return trn_status, or say what they give.  A build without HDF5 has all of
- * this, and saving and loading are TRN_ERR_UNSUPPORTED.
+ * return trn_status, or say what they give.  A build without HDF5 loads what
+ * others have saved; saving is TRN_ERR_UNSUPPORTED.
  */
 #ifndef TRN_CHECKPOINT_H
 #define TRN_CHECKPOINT_H
@@ -94,7 +96,7 @@ TRN_API trn_status trn_checkpoint_save(trn_checkpoint *k, const char *path);
  *
  * Errors: TRN_ERR_FORMAT (no checkpoint, damaged), TRN_ERR_SHAPE (it does not
  *         fit the list), TRN_ERR_IO, TRN_ERR_DEVICE, TRN_ERR_STATE (a tensor
- *         that cannot be written to), TRN_ERR_NOMEM, TRN_ERR_UNSUPPORTED.
+ *         that cannot be written to), TRN_ERR_NOMEM.
  */
 TRN_API trn_status trn_checkpoint_load(trn_checkpoint *k, const char *path);
 

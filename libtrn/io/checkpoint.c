@@ -2,6 +2,7 @@
  *
  * The list of a checkpoint: what is on it, and the user's texts.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "libtrn/data/data.h"
@@ -44,7 +45,7 @@ static void checkpoint_destroy(trn__owned *self)
         trn__object *o = k->first;
         k->first = o->next;
         if (o->kind == TRN__OBJECT_TENSOR)
-            trn__unref(o->it);
+            trn_tensor_release(o->it);
         trn__free(k->c, o);
     }
     trn__notes_free(k->c, k->notes);
@@ -155,8 +156,8 @@ trn_status trn_checkpoint_tensor(trn_checkpoint *k, const char *name,
                          "%s: %s is strided; expected a contiguous tensor",
                          what, trn__describe(&t->arg).s);
     TRN_TRY(add(k, what, TRN__OBJECT_TENSOR, name, t, k->c));
-    trn__adopt_tensor(t); /* it outlives a step that made it */
-    return TRN_OK;
+    trn_tensor_retain(t);
+    return k->c->status;
 }
 
 /* ---- texts ---- */
@@ -214,6 +215,21 @@ static trn_status check(trn_context *c, const char *what, const char *path)
     return trn_sync(c);
 }
 
+static void warn_of_gradients(const trn__items *l, const char *path)
+{
+    const trn_context *c = l->c;
+    char text[TRN__MESSAGE_SIZE];
+    int64_t n = 0;
+    for (int64_t i = 0; i < l->n; i++)
+        n += l->at[i].tensor != NULL && l->at[i].tensor->grad != NULL;
+    if (n == 0 || c->log == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "%.600s: %lld tensors have gradients, which are not saved", path,
+             (long long)n);
+    c->log(c->log_user, TRN_LOG_WARNING, text);
+}
+
 trn_status trn_checkpoint_save(trn_checkpoint *k, const char *path)
 {
     if (k == NULL)
@@ -222,8 +238,9 @@ trn_status trn_checkpoint_save(trn_checkpoint *k, const char *path)
     trn__fp_env saved; /* HDF5 computes, also where it starts up */
     TRN_TRY(check(k->c, "trn_checkpoint_save", path));
     trn__fp_enter(&saved);
-    if (trn__checkpoint_items(k, TRN__PART_ALL, &l) == TRN_OK)
-        trn__container_write(&l, k->calls, path);
+    if (trn__checkpoint_items(k, TRN__PART_ALL, &l) == TRN_OK &&
+        trn__container_write(&l, k->calls, path) == TRN_OK)
+        warn_of_gradients(&l, path);
     trn__items_free(&l);
     trn__fp_leave(&saved);
     return k->c->status;

@@ -209,6 +209,8 @@ trn_status trn__checkpoint_commit(const trn__items *l, const char *path)
         const trn__item *item = &l->at[i];
         char text[TRN__MESSAGE_SIZE];
         put_number(c, item);
+        if (item->tensor != NULL && item->tensor->grad != NULL)
+            trn__set_grad(item->tensor, NULL); /* of values that are gone */
         if (item->use != TRN__USE_WARN || item->stage == NULL ||
             strcmp(item->text, item->stage) == 0 || c->log == NULL)
             continue;

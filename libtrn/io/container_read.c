@@ -2,37 +2,30 @@
  *
  * Reading the items of a checkpoint.
  *
- * The index is checked against every byte of the file before HDF5 looks at any.
- * Then the names of the index are compared with those that are looked for, each
- * dataset's type and shape with the item's, and what HDF5 says of its place
- * with the index: only hard links, plain storage, nothing outside of the file.
+ * Once all of the file is checked against its index, the index alone says what
+ * there is and where: the names are compared with those that are looked for,
+ * types and shapes with the items', and values are read from their places.
+ * HDF5 has no part in it, so a build without it can load, too.
  */
-#include "libtrn/io/container.h"
-
-#ifdef TRN_HAVE_HDF5
 #include <stdio.h>
 #include <string.h>
 
 #include "libtrn/data/sha256.h"
-#include "libtrn/io/h5_file.h"
+#include "libtrn/io/container.h"
 #include "libtrn/io/index.h"
 
 typedef struct reader {
     trn_context *c;
     trn__file f;
-    trn__h5 h5;
-    trn__items have; /* what the index has */
-    trn__gaps gaps;
+    trn__items have;    /* what the index has */
     trn__item **sorted; /* by path */
-    uint64_t room, size;
+    uint64_t size;
     char list[TRN__MESSAGE_SIZE - 200]; /* what does not fit */
     int n_listed, n_more;
 } reader;
 
 static trn_status odd(reader *r, const trn__item *had, const char *what)
 {
-    if (r->f.error != 0) /* HDF5 did not get what it wanted to look at */
-        return trn__file_raise(&r->f);
     return trn__fail(
         r->c, TRN_ERR_FORMAT,
         "%.400s: %.300s at byte %llu: found %s; expected a dataset "
@@ -42,82 +35,28 @@ static trn_status odd(reader *r, const trn__item *had, const char *what)
 
 /* ---- one dataset ---- */
 
-/* Each part of the path is a hard link: no other file, no other path. */
-static bool has_hard_links(hid_t file, char *path)
+/* The file is little-endian. */
+static void to_host(char *values, const trn__item *had)
 {
-    H5L_info_t info;
-    for (char *p = path + 1;; p++) {
-        if (*p != '/' && *p != '\0')
-            continue;
-        char kept = *p;
-        *p = '\0';
-        bool hard = H5Lget_info(file, path, &info, H5P_DEFAULT) >= 0 &&
-                    info.type == H5L_TYPE_HARD;
-        *p = kept;
-        if (!hard)
-            return false;
-        if (kept == '\0')
-            return true;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    size_t size = had->type == TRN__ITEM_TEXT  ? 1
+                  : had->type == TRN__ITEM_U64 ? 8
+                                               : trn_dtype_size(had->type);
+    for (uint64_t at = 0; at < had->bytes; at += size) {
+        for (size_t i = 0, j = size - 1; i < j; i++, j--) {
+            char kept = values[at + i];
+            values[at + i] = values[at + j];
+            values[at + j] = kept;
+        }
     }
-}
-
-/* Is it stored in one piece, as it is, in this file, where the index says? */
-static bool is_plain(hid_t dataset, const trn__item *had)
-{
-    hid_t list = H5Dget_create_plist(dataset);
-    bool good = list >= 0 && H5Pget_layout(list) == H5D_CONTIGUOUS &&
-                H5Pget_external_count(list) == 0 && H5Pget_nfilters(list) == 0;
-    trn__h5_drop(list);
-    if (!good || H5Dget_storage_size(dataset) != had->bytes)
-        return false;
-    return had->bytes == 0 || H5Dget_offset(dataset) == had->offset;
-}
-
-static bool read_shape(hid_t dataset, trn__desc *shape)
-{
-    hsize_t dims[TRN_MAX_RANK];
-    hid_t space = H5Dget_space(dataset);
-    H5S_class_t kind =
-        space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
-    int rank = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
-    bool good = (kind == H5S_SCALAR || kind == H5S_SIMPLE) && rank >= 0 &&
-                rank <= TRN_MAX_RANK &&
-                H5Sget_simple_extent_dims(space, dims, NULL) == rank;
-    trn__h5_drop(space);
-    memset(shape, 0, sizeof *shape);
-    shape->rank = good ? (uint32_t)rank : 0;
-    for (uint32_t d = 0; good && d < shape->rank; d++) {
-        good = dims[d] <= (hsize_t)INT64_MAX;
-        shape->shape[d] = (int64_t)dims[d];
-    }
-    return good;
-}
-
-/* Opens what the index has; gives its type and shape.  < 0 with the error
- * raised. */
-static hid_t open_dataset(reader *r, trn__item *had)
-{
-    const char *what = NULL;
-    hid_t dataset = -1;
-    if (!has_hard_links(r->h5.file, had->path))
-        what = "no hard link";
-    else if ((dataset = H5Dopen2(r->h5.file, had->path, H5P_DEFAULT)) < 0)
-        what = "no dataset";
-    else if (!is_plain(dataset, had))
-        what = "a dataset that is stored in another way";
-    else if (!read_shape(dataset, &had->shape))
-        what = "a shape of another kind";
-    else
-        had->type = trn__h5_type_of(dataset);
-    if (what == NULL)
-        return dataset;
-    trn__h5_drop(dataset);
-    odd(r, had, what);
-    return -1;
+#else
+    (void)values;
+    (void)had;
+#endif
 }
 
 /* The dataset's values into new memory of `had`; had->text for a text. */
-static trn_status read_values(reader *r, trn__item *had, hid_t dataset)
+static trn_status read_values(reader *r, trn__item *had)
 {
     char digest[65];
     trn__sha256 s;
@@ -126,20 +65,14 @@ static trn_status read_values(reader *r, trn__item *had, hid_t dataset)
         return trn__fail_memory(r->c, "trn_checkpoint_load", had->bytes);
     trn__free(r->c, had->stage);
     had->stage = to;
-    hid_t type = trn__h5_type(had->type, had->bytes, true);
-    bool good = type >= 0 &&
-                (had->bytes == 0 || H5Dread(dataset, type, H5S_ALL, H5S_ALL,
-                                            H5P_DEFAULT, to) >= 0);
-    trn__h5_drop(type);
-    if (!good)
-        return odd(r, had, "a dataset that HDF5 cannot read");
-#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__
+    if (!trn__file_read(&r->f, had->offset, to, (size_t)had->bytes))
+        return trn__file_raise(&r->f);
     trn__sha256_begin(&s); /* it may have changed since it was checked */
     trn__sha256_add(&s, to, (size_t)had->bytes);
     trn__sha256_end(&s, digest);
     if (strcmp(digest, had->sha256) != 0)
         return odd(r, had, "other bytes than a moment ago");
-#endif
+    to_host(to, had);
     if (had->type == TRN__ITEM_TEXT) {
         had->text = to;
         had->stage = NULL;
@@ -187,22 +120,18 @@ static trn_status compare(reader *r, trn__item *item, trn__item *had)
 {
     char found[180];
     trn_status status = TRN_OK;
-    hid_t dataset = open_dataset(r, had);
-    if (dataset < 0)
-        return r->c->status;
     if (!same_kind(item, had)) {
         snprintf(found, sizeof found, ": found %s",
                  trn__item_describe(had->type, &had->shape).s);
         list(r, item->path, "", found,
              trn__item_describe(item->type, &item->shape).s);
     } else if (item->use == TRN__USE_EQUAL) {
-        status = read_values(r, had, dataset);
+        status = read_values(r, had);
         if (status == TRN_OK && !same_value(item, had)) {
             snprintf(found, sizeof found, ": found %s", trn__item_value(had).s);
             list(r, item->path, "", found, trn__item_value(item).s);
         }
     }
-    trn__h5_drop(dataset);
     return status;
 }
 
@@ -247,11 +176,7 @@ static trn_status read_item(reader *r, trn__item *item)
     trn__item *had = trn__items_find(r->sorted, r->have.n, item->path);
     if (item->use == TRN__USE_EQUAL || item->use == TRN__USE_TELL)
         return TRN_OK;
-    hid_t dataset = open_dataset(r, had);
-    if (dataset < 0)
-        return r->c->status;
-    trn_status status = read_values(r, had, dataset);
-    trn__h5_drop(dataset);
+    trn_status status = read_values(r, had);
     item->value = had->value;
     if (had->type == TRN__ITEM_TEXT) {
         item->stage = had->text;
@@ -265,14 +190,10 @@ static trn_status read_item(reader *r, trn__item *item)
 
 static trn_status read_note(reader *r, trn__item *had, trn__items *texts)
 {
-    hid_t dataset = open_dataset(r, had);
-    if (dataset < 0)
-        return r->c->status;
     trn_status status =
         had->type == TRN__ITEM_TEXT
-            ? read_values(r, had, dataset)
+            ? read_values(r, had)
             : odd(r, had, trn__item_describe(had->type, &had->shape).s);
-    trn__h5_drop(dataset);
     if (status != TRN_OK)
         return status;
     char *name = trn__item_name(r->c, had->path);
@@ -285,6 +206,8 @@ static trn_status read_note(reader *r, trn__item *had, trn__items *texts)
     trn__free(r->c, name);
     if (item == NULL)
         return r->c->status;
+    if (strcmp(item->path, had->path) != 0) /* two paths, one name */
+        return odd(r, had, "a name that is not escaped as we do");
     item->text = had->text;
     had->text = NULL;
     return TRN_OK;
@@ -310,13 +233,9 @@ static trn_status print_item(reader *r, trn__item *had, trn_put_fn put,
                              void *user)
 {
     char line[100];
-    hid_t dataset = open_dataset(r, had);
-    if (dataset < 0)
-        return r->c->status;
     bool tells = had->type == TRN__ITEM_TEXT ||
                  (had->shape.rank == 0 && had->bytes == 8);
-    trn_status status = tells ? read_values(r, had, dataset) : TRN_OK;
-    trn__h5_drop(dataset);
+    trn_status status = tells ? read_values(r, had) : TRN_OK;
     if (status != TRN_OK)
         return status;
     snprintf(line, sizeof line, "%s %10llu %10llu  ", had->sha256,
@@ -348,30 +267,11 @@ static trn_status print_all(reader *r, trn_put_fn put, void *user)
 
 /* What is to be done with an open file: print, or read. */
 typedef struct task {
-    trn__items *l, *texts;
+    trn__items *l, *texts; /* reading; l NULL: printing */
     bool part;
     trn_put_fn put;
     void *user;
 } task;
-
-static trn_status look_into(reader *r, const task *t)
-{
-    r->f.error = 0;
-    trn__h5_begin(&r->h5, &r->f);
-    trn_status status = TRN_OK;
-    if (!trn__h5_open(&r->h5, r->room, r->size, &r->gaps))
-        status = r->f.error != 0
-                     ? trn__file_raise(&r->f)
-                     : trn__fail(r->c, TRN_ERR_FORMAT,
-                                 "%.600s: HDF5 metadata: HDF5 finds no file at "
-                                 "byte %llu",
-                                 r->f.path, (unsigned long long)r->room);
-    else
-        status = t->put != NULL ? print_all(r, t->put, t->user)
-                                : read_all(r, t->l, t->texts, t->part);
-    trn__h5_end(&r->h5);
-    return status;
-}
 
 static trn_status with_file(trn_context *c, const trn__file_calls *calls,
                             const char *path, const task *t)
@@ -383,14 +283,15 @@ static trn_status with_file(trn_context *c, const trn__file_calls *calls,
     r->f = (trn__file){.c = c, .calls = calls, .path = path, .fd = -1};
     trn_status status = trn__file_open(&r->f, &r->size);
     if (status == TRN_OK)
-        status = trn__index_check(&r->f, r->size, &r->have, &r->room, &r->gaps);
+        status = trn__index_check(&r->f, r->size, &r->have);
     if (status == TRN_OK) {
         r->sorted = trn__items_sorted(&r->have, path);
-        status = r->sorted == NULL ? c->status : look_into(r, t);
+        status = r->sorted == NULL ? c->status
+                 : t->l != NULL    ? read_all(r, t->l, t->texts, t->part)
+                                   : print_all(r, t->put, t->user);
     }
     trn__file_close(&r->f);
     trn__free(c, r->sorted);
-    trn__gaps_free(c, &r->gaps);
     trn__items_free(&r->have);
     trn__free(c, r);
     return status;
@@ -409,33 +310,3 @@ trn_status trn__container_print(trn_context *c, const trn__file_calls *calls,
     const task t = {.put = put, .user = user};
     return with_file(c, calls, path, &t);
 }
-
-#else
-
-static trn_status lacking(trn_context *c, const char *path)
-{
-    return trn__fail(c, TRN_ERR_UNSUPPORTED,
-                     "%.600s: this build has no HDF5, without which nothing "
-                     "can be loaded",
-                     path);
-}
-
-trn_status trn__container_read(trn__items *l, trn__items *texts, bool part,
-                               const trn__file_calls *calls, const char *path)
-{
-    (void)texts;
-    (void)part;
-    (void)calls;
-    return lacking(l->c, path);
-}
-
-trn_status trn__container_print(trn_context *c, const trn__file_calls *calls,
-                                const char *path, trn_put_fn put, void *user)
-{
-    (void)calls;
-    (void)put;
-    (void)user;
-    return lacking(c, path);
-}
-
-#endif

@@ -154,12 +154,9 @@ static trn_status write_items(writer *w, const trn__items *l, uint64_t room)
 static trn_status write_file(writer *w, trn__items *l, uint64_t room)
 {
     trn__file *f = &w->replace.file;
-    trn__h5_begin(&w->h5, f);
     w->links = w->create = -1;
     trn_status status = write_items(w, l, room);
-    uint64_t size = w->h5.end;
-    trn__h5_end(&w->h5);
-    if (status == TRN_OK && !trn__index_write(f, l, room, size))
+    if (status == TRN_OK && !trn__index_write(f, l, room, w->h5.end))
         status = w->c->status != TRN_OK ? w->c->status : trn__file_raise(f);
     return status;
 }
@@ -192,12 +189,16 @@ trn_status trn__container_write(trn__items *l, const trn__file_calls *calls,
     w->c = c;
     trn_status status = make_stage(w, l);
     if (status == TRN_OK) {
+        /* HDF5's lock is held over all of it: the lock of the temporary file
+         * keeps other processes away, not our own threads. */
+        trn__h5_begin(&w->h5, &w->replace.file);
         status = trn__replace_begin(&w->replace, c, calls, path);
         if (status == TRN_OK)
             status = write_file(w, l, room);
         if (status == TRN_OK)
             status = trn__replace_commit(&w->replace);
         trn__replace_end(&w->replace);
+        trn__h5_end(&w->h5);
     }
     trn__free(c, w->stage);
     trn__free(c, w);

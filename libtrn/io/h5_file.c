@@ -2,8 +2,9 @@
  *
  * The file driver that HDF5 gets from us.
  *
- * It reads and writes the file that is open already, so permissions, locks and
- * names are no matter of HDF5's.  The first write that fails is remembered, and
+ * It writes the file that is open already, so permissions, locks and names are
+ * no matter of HDF5's.  HDF5 makes files here and never reads one that was
+ * there before.  The first write that fails is remembered, and
  * from then on HDF5 is told that everything works: a library that meets an
  * error while it closes a file keeps memory and ids that nobody can give back.
  * The save fails all the same, with the reason that the driver has kept.
@@ -91,24 +92,9 @@ static void read_or_zero(trn__h5 *h, haddr_t at, char *to, size_t n)
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer,
                           haddr_t at, size_t n, void *data)
 {
-    trn__h5 *h = of(file);
-    char *to = data;
     (void)type;
     (void)transfer;
-    while (n > 0) { /* in turn what is known, and what is not */
-        const trn__gap *gap =
-            h->known == NULL ? NULL : trn__gaps_find(h->known, at);
-        bool known = gap != NULL && gap->from <= at;
-        uint64_t most = gap == NULL ? n : known ? gap->to - at : gap->from - at;
-        size_t part = most < n ? (size_t)most : n;
-        if (known)
-            memcpy(to, h->known->bytes + gap->place + (at - gap->from), part);
-        else
-            read_or_zero(h, at, to, part);
-        to += part;
-        at += part;
-        n -= part;
-    }
+    read_or_zero(of(file), at, data, n);
     return 0;
 }
 
@@ -118,8 +104,6 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer,
     trn__h5 *h = of(file);
     (void)type;
     (void)transfer;
-    if (!h->writing)
-        return -1;
     if (h->f->error == 0)
         trn__file_write(h->f, at, data, n);
     if (at + n > h->end)
@@ -132,7 +116,7 @@ static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing)
     trn__h5 *h = of(file);
     (void)transfer;
     (void)closing;
-    if (!h->writing || h->end == h->claimed)
+    if (h->end == h->claimed)
         return 0;
     if (h->f->error == 0)
         trn__file_resize(h->f, h->claimed);
@@ -240,7 +224,6 @@ static hid_t access_list(trn__h5 *h)
 
 bool trn__h5_create(trn__h5 *h, uint64_t room)
 {
-    h->writing = true;
     hid_t access = access_list(h);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     if (access >= 0 && create >= 0 && H5Pset_userblock(create, room) >= 0)
@@ -248,23 +231,6 @@ bool trn__h5_create(trn__h5 *h, uint64_t room)
     trn__h5_drop(create);
     trn__h5_drop(access);
     return h->file >= 0;
-}
-
-bool trn__h5_open(trn__h5 *h, uint64_t room, uint64_t size,
-                  const trn__gaps *known)
-{
-    hsize_t found = 0;
-    h->end = size;
-    h->known = known;
-    hid_t access = access_list(h);
-    if (access >= 0)
-        h->file = H5Fopen(h->f->path, H5F_ACC_RDONLY, access);
-    trn__h5_drop(access);
-    hid_t create = h->file < 0 ? -1 : H5Fget_create_plist(h->file);
-    bool good =
-        create >= 0 && H5Pget_userblock(create, &found) >= 0 && found == room;
-    trn__h5_drop(create);
-    return good;
 }
 
 /* ---- types ---- */
@@ -344,52 +310,6 @@ hid_t trn__h5_type(uint32_t type, uint64_t bytes, bool in_memory)
 const char *trn__h5_type_name(uint32_t type)
 {
     return type == TRN_BF16 ? "bf16" : type == TRN_BOOL ? "bool" : NULL;
-}
-
-/* The attribute "dtype" of a dataset into text; "" if it has none. */
-static bool read_name(hid_t dataset, char text[8])
-{
-    memset(text, 0, 8);
-    if (H5Aexists(dataset, "dtype") <= 0)
-        return true;
-    hid_t a = H5Aopen(dataset, "dtype", H5P_DEFAULT);
-    hid_t found = a < 0 ? -1 : H5Aget_type(a);
-    hid_t space = a < 0 ? -1 : H5Aget_space(a);
-    size_t n = found < 0 ? 0 : H5Tget_size(found);
-    hid_t t = n < 1 || n > 7 ? -1 : text_type(n);
-    bool good = t >= 0 && H5Tequal(t, found) > 0 &&
-                H5Sget_simple_extent_npoints(space) == 1 &&
-                H5Aread(a, t, text) >= 0;
-    trn__h5_drop(t);
-    trn__h5_drop(space);
-    trn__h5_drop(found);
-    trn__h5_drop(a);
-    return good;
-}
-
-uint32_t trn__h5_type_of(hid_t dataset)
-{
-    static const uint32_t known[] = {
-        TRN_F64, TRN_F32, TRN_F16,  TRN_BF16,      TRN_I64,       TRN_I32,
-        TRN_U32, TRN_U8,  TRN_BOOL, TRN__ITEM_U64, TRN__ITEM_TEXT};
-    char name[8];
-    uint32_t result = 0;
-    hid_t found = H5Dget_type(dataset);
-    if (found < 0 || !read_name(dataset, name)) {
-        trn__h5_drop(found);
-        return 0;
-    }
-    size_t bytes = H5Tget_size(found);
-    for (size_t i = 0; result == 0 && i < sizeof known / sizeof *known; i++) {
-        const char *want = trn__h5_type_name(known[i]);
-        hid_t t = trn__h5_type(known[i], bytes == 0 ? 1 : bytes, false);
-        if (t >= 0 && H5Tequal(t, found) > 0 &&
-            strcmp(want == NULL ? "" : want, name) == 0)
-            result = known[i];
-        trn__h5_drop(t);
-    }
-    trn__h5_drop(found);
-    return result;
 }
 #else
 typedef int trn__no_hdf5; /* C has no empty files */

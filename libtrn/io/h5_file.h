@@ -25,11 +25,9 @@ typedef struct trn__h5_handle {
  */
 typedef struct trn__h5 {
     trn__file *f;
-    uint64_t end;     /* of the file as far as it is written */
-    uint64_t claimed; /* of what HDF5 has given out, may be beyond `end` */
-    bool writing;
-    const trn__gaps *known; /* reading: the bytes of HDF5's own */
-    hid_t driver, file;     /* < 0: none */
+    uint64_t end;       /* of the file as far as it is written */
+    uint64_t claimed;   /* of what HDF5 has given out, may be beyond `end` */
+    hid_t driver, file; /* < 0: none */
     trn__h5_handle handle;
     struct {
         unsigned is_v2;
@@ -44,9 +42,6 @@ typedef struct trn__h5 {
 void trn__h5_begin(trn__h5 *h, trn__file *f);
 /* Makes the file's HDF5 part, which begins at byte `room`; false: it failed. */
 bool trn__h5_create(trn__h5 *h, uint64_t room);
-/* Opens that of a file of `size` bytes for reading. */
-bool trn__h5_open(trn__h5 *h, uint64_t room, uint64_t size,
-                  const trn__gaps *known);
 /* Closes the HDF5 part; false if that failed.  Nothing of it stays open. */
 bool trn__h5_close(trn__h5 *h);
 void trn__h5_end(trn__h5 *h);
@@ -60,7 +55,5 @@ hid_t trn__h5_type(uint32_t type, uint64_t bytes, bool in_memory);
 /* The name that the attribute "dtype" gives to what HDF5 has no type for:
  * "bf16", "bool"; else NULL. */
 const char *trn__h5_type_name(uint32_t type);
-/* Which item type a dataset has; 0: none. */
-uint32_t trn__h5_type_of(hid_t dataset);
 
 #endif

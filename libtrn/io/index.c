@@ -5,8 +5,8 @@
  *     libtrn checkpoint 1
  *     size 20480 index 2048 datasets 2
  *     metadata <sha256 of all bytes that are neither index nor dataset>
- *     4096 16 <sha256> /modules/net/parameters/bias
- *     4112 64 <sha256> /modules/net/parameters/weight
+ *     4096 16 <sha256> f32[4] /modules/net/parameters/bias
+ *     4112 64 <sha256> f32[4,4] /modules/net/parameters/weight
  *     index <sha256 of the lines above>
  *
  * The rest of its room is zeros.  Datasets stand in the order of their places,
@@ -19,13 +19,31 @@
 #include "libtrn/io/index.h"
 
 #define HEAD 256 /* more than the lines around the datasets need */
-#define LINE 110 /* more than a dataset's line needs beside its path */
+#define LINE 110 /* more than a dataset's line needs beside path and type */
+#define TYPE 180 /* more than a type of 8 dimensions needs */
+
+/* "f32[2,3]", "u64[]", "text". */
+static size_t put_type(const trn__item *item, char text[TYPE])
+{
+    if (item->type == TRN__ITEM_TEXT)
+        return (size_t)snprintf(text, TYPE, "text");
+    const char *name = item->type == TRN__ITEM_U64
+                           ? "u64"
+                           : trn_dtype_name((trn_dtype)item->type);
+    int n = snprintf(text, TYPE, "%s[", name);
+    for (uint32_t d = 0; d < item->shape.rank; d++)
+        n += snprintf(text + n, TYPE - (size_t)n, d == 0 ? "%lld" : ",%lld",
+                      (long long)item->shape.shape[d]);
+    n += snprintf(text + n, TYPE - (size_t)n, "]");
+    return (size_t)n;
+}
 
 uint64_t trn__index_room(const trn__items *l)
 {
     uint64_t bytes = HEAD, room = TRN__INDEX_LEAST;
+    char type[TYPE];
     for (int64_t i = 0; i < l->n; i++)
-        bytes += LINE + strlen(l->at[i].path);
+        bytes += LINE + strlen(l->at[i].path) + put_type(&l->at[i], type);
     while (room < bytes)
         room *= 2;
     if (room <= TRN__INDEX_MOST)
@@ -54,8 +72,7 @@ bool trn__file_hash(trn__file *f, trn__sha256 *sha, char *piece, uint64_t from,
     return true;
 }
 
-/* The SHA-256 of what is neither index nor dataset.  l: in order of places. */
-static bool hash_metadata(trn__file *f, const trn__items *l, char *piece,
+bool trn__index_hash_rest(trn__file *f, const trn__items *l, char *piece,
                           uint64_t room, uint64_t size, char out[65])
 {
     trn__sha256 s;
@@ -93,7 +110,7 @@ static void sort_by_place(trn__items *l)
 static size_t put_lines(const trn__items *l, char *text, size_t room,
                         uint64_t size, const char *metadata)
 {
-    char digest[65];
+    char digest[65], type[TYPE];
     trn__sha256 s;
     size_t n = (size_t)snprintf(
         text, room,
@@ -103,10 +120,11 @@ static size_t put_lines(const trn__items *l, char *text, size_t room,
         (long long)l->n, metadata);
     for (int64_t i = 0; i < l->n; i++) {
         const trn__item *item = &l->at[i];
-        n += (size_t)snprintf(text + n, room - n, "%llu %llu %s %s\n",
+        put_type(item, type);
+        n += (size_t)snprintf(text + n, room - n, "%llu %llu %s %s %s\n",
                               (unsigned long long)item->offset,
                               (unsigned long long)item->bytes, item->sha256,
-                              item->path);
+                              type, item->path);
     }
     trn__sha256_begin(&s);
     trn__sha256_add(&s, text, n);
@@ -126,7 +144,7 @@ bool trn__index_write(trn__file *f, trn__items *l, uint64_t room, uint64_t size)
         return false;
     }
     sort_by_place(l);
-    bool good = hash_metadata(f, l, text, room, size, metadata);
+    bool good = trn__index_hash_rest(f, l, text, room, size, metadata);
     if (good) {
         memset(text, 0, (size_t)room);
         size_t used = put_lines(l, text, (size_t)room, size, metadata);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The index of a checkpoint: lines of text before the HDF5 part of the file
- * that say where each dataset lies and what its bytes hash to.
+ * that say what each dataset is, where it lies, and what its bytes hash to.
  */
 #ifndef TRN_LIBTRN_INDEX_H
 #define TRN_LIBTRN_INDEX_H
@@ -29,28 +29,14 @@ bool trn__index_write(trn__file *f, trn__items *l, uint64_t room,
  * False with the reason kept in f. */
 bool trn__file_hash(trn__file *f, trn__sha256 *sha, char *piece, uint64_t from,
                     uint64_t to);
-
-/* The bytes of a file that are neither index nor dataset: what is HDF5's own.
- */
-typedef struct trn__gap {
-    uint64_t from, to, place; /* bytes[place] is that at `from` */
-} trn__gap;
-
-typedef struct trn__gaps {
-    trn__gap *at; /* in the order of the file */
-    int64_t n;
-    char *bytes;
-    uint64_t n_bytes;
-} trn__gaps;
-
-/* The first gap that ends behind `at`; NULL: none. */
-const trn__gap *trn__gaps_find(const trn__gaps *g, uint64_t at);
-void trn__gaps_free(trn_context *c, trn__gaps *g);
+/* The SHA-256 of what is neither index nor dataset.  l: in the order of places.
+ * As above. */
+bool trn__index_hash_rest(trn__file *f, const trn__items *l, char *piece,
+                          uint64_t room, uint64_t size, char out[65]);
 
 /* Reads the index and checks it and all other bytes of the file.  The items get
- * path, offset, bytes, SHA-256, in the order of their places.  Gives the size
- * of the index and the gaps, to be freed also after an error.  Raises. */
-trn_status trn__index_check(trn__file *f, uint64_t size, trn__items *out,
-                            uint64_t *room, trn__gaps *gaps);
+ * path, type, shape, offset, bytes, SHA-256, in the order of their places.
+ * Raises. */
+trn_status trn__index_check(trn__file *f, uint64_t size, trn__items *out);
 
 #endif

@@ -82,7 +82,7 @@ char *trn__item_path(trn_context *c, const char *parent, const char *name)
         trn__fail_memory(c, "a checkpoint", bytes);
         return NULL;
     }
-    memcpy(path, parent, n);
+    memcpy(path, parent, n + 1);
     path[n] = '/';
     put_name(path + n + 1, name);
     return path;
