@@ -273,6 +273,12 @@ const char *trn_device_description(const trn_context *c)
                                         : c->backend->describe(c->device);
 }
 
+bool trn_reproducible(const trn_context *c)
+{
+    return c != NULL && c->device != NULL && c->backend->reproducible != NULL &&
+           c->backend->reproducible(c->device);
+}
+
 const char *trn_engine_name(const trn_context *c)
 {
     return c == NULL || c->engine == NULL ? "none" : c->engine;
@@ -307,11 +313,17 @@ const char *trn_numerics_version(void)
 #else
 #define HAVE_PROTOBUFC false
 #endif
+#ifdef TRN_HAVE_OPENBLAS
+#define HAVE_OPENBLAS true
+#else
+#define HAVE_OPENBLAS false
+#endif
 
 const char *trn_build_part(int index, bool *present)
 {
-    const char *const names[] = {"openmp", "zlib", "protobuf-c"};
-    const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC};
+    const char *const names[] = {"openmp", "zlib", "protobuf-c", "openblas"};
+    const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC,
+                         HAVE_OPENBLAS};
     if (index < 0 || index >= (int)(sizeof have / sizeof have[0]))
         return NULL;
     if (present != NULL)
