@@ -50,7 +50,8 @@ endif
 # Each with the tests that `make without` runs where it is left out; what it
 # means to the build are the variables HAVE_<NAME>, <NAME>_CFLAGS, <NAME>_LIBS.
 PART_TESTS := openmp:threads,threads_modes zlib:idx,data_files \
-              protobuf-c:hlo_module,lower,pjrt openblas:openblas,openblas_library \
+              protobuf-c:hlo_module,lower,pjrt hdf5:checkpoint,checkpoint_files \
+              openblas:openblas,openblas_library \
               jansson:trn_program mpfr:vmath
 PARTS := $(foreach p,$(PART_TESTS),$(firstword $(subst :, ,$(p))))
 LEFT_OUT := $(sort $(if $(filter all,$(WITHOUT)),$(PARTS),$(WITHOUT)))
@@ -93,11 +94,12 @@ endif
 
 X86 := $(filter x86_64-%,$(MACHINE))
 LIB_DEFS := $(if $(X86),,-DTRN_NO_AVX2) $(if $(HAVE_ZLIB),-DTRN_HAVE_ZLIB) \
-            $(if $(HAVE_OPENMP),-DTRN_HAVE_OPENMP) $(if $(HAVE_PROTOBUFC),-DTRN_HAVE_PROTOBUFC)
+            $(if $(HAVE_OPENMP),-DTRN_HAVE_OPENMP) $(if $(HAVE_PROTOBUFC),-DTRN_HAVE_PROTOBUFC) \
+            $(if $(HAVE_HDF5),-DTRN_HAVE_HDF5)
 TOOL_DEFS := $(if $(HAVE_JANSSON),-DTRN_HAVE_JANSSON)
 PEER_DEFS := $(if $(HAVE_OPENBLAS),-DTRN_HAVE_OPENBLAS $(OPENBLAS_CFLAGS)) \
              $(if $(HAVE_MPFR),-DTRN_HAVE_MPFR)
-LIBS := $(if $(HAVE_ZLIB),-lz) $(if $(HAVE_PROTOBUFC),-lprotobuf-c) \
+LIBS := $(if $(HAVE_ZLIB),-lz) $(if $(HAVE_PROTOBUFC),-lprotobuf-c) $(HDF5_LIBS) \
         $(if $(HAVE_OPENMP),-fopenmp) -pthread -ldl -lm
 TOOL_LIBS := $(if $(HAVE_JANSSON),-ljansson)
 PEER_LIBS := $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) \
@@ -159,8 +161,12 @@ $(B)/kernels/avx2/%.o: FOLDER := -mavx2 -mfma -mf16c
 $(call objects,$(BLAS_SRC)) $(BLAS_SRC:%.c=$(B)/free/%.o): FOLDER := \
     $(if $(HAVE_OPENBLAS),-DTRN_HAVE_OPENBLAS)
 $(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
+$(B)/libtrn/io/%.o: FOLDER := $(HDF5_CFLAGS)
 $(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
-$(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS)
+$(B)/tests/%.o: FOLDER := $(PEER_DEFS) $(TOOL_DEFS) $(HDF5_CFLAGS)
+# Tests that are programs which use OpenMP themselves.
+OMP_TESTS := threads host_state host_openmp
+$(foreach f,$(OMP_TESTS),$(B)/tests/test_$(f).o) $(B)/tests/host_state.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/tests/amx_tile.o: FOLDER := $(if $(HAVE_AMX),-mamx-tile -mamx-bf16 -DTRN_HAVE_AMX)
 $(B)/bench/%.o: FOLDER := $(PEER_DEFS)
 $(BLAS_SRC:%.c=$(B)/free/%.o) $(call objects,$(BLAS_SRC) $(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)

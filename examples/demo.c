@@ -5,7 +5,7 @@
  * An MLP looks at 16 characters and predicts the next one.  It trains on the
  * licence texts that every Debian system has, is judged on two that it never
  * saw, and writes a sample.  Same bits on any number of threads, whatever runs
- * them; the last line proves it.
+ * them, and after a stop and a resume; the last line proves it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +41,9 @@ typedef struct settings {
     double learning_rate, dropout;
     int64_t sample, held_out; /* characters to write, to be judged on */
     const char *losses;       /* NULL, or the file for each step's loss */
+    const char *save,
+        *resume;        /* NULL, or checkpoints to write, to begin with */
+    int64_t save_every; /* steps; 0: at the end only */
     uint64_t seed;
 } settings;
 
@@ -50,6 +53,7 @@ typedef struct model {
     trn_loader *data;
     trn_module *net;
     trn_optim *optim;
+    trn_checkpoint *checkpoint;
 } model;
 
 static double seconds(void)
@@ -85,6 +89,14 @@ static void build(model *m, const settings *s)
     trn_optim_set_schedule(
         m->optim,
         s->warmup > 0 ? trn_schedule_warmup(c, s->warmup, fall) : fall);
+
+    m->checkpoint = trn_checkpoint_new(c);
+    trn_checkpoint_module(m->checkpoint, "net", m->net);
+    trn_checkpoint_optim(m->checkpoint, "adamw", m->optim);
+    trn_checkpoint_loader(m->checkpoint, "text", m->data);
+    trn_checkpoint_set_text(m->checkpoint, "text", trn_text_sha256(m->text));
+    if (s->resume != NULL)
+        trn_checkpoint_load(m->checkpoint, s->resume);
 }
 
 /* One step of the loop; 0 when an error is pending. */
@@ -106,14 +118,16 @@ static int train_step(model *m)
 
 /* ---- the progress bar ---- */
 
-static void show(int64_t step, int64_t n, double loss, double since)
+static void show(int64_t step, int64_t first, int64_t n, double loss,
+                 double since)
 {
     static const char bar[] = "========================";
     const int width = (int)sizeof bar - 1;
     int filled = (int)(width * step / n);
     double spent = seconds() - since;
-    double rate = (double)step * BATCH / (spent > 0 ? spent : 1);
-    double left = spent / (double)step * (double)(n - step);
+    double done = (double)(step - first);
+    double rate = done * BATCH / (spent > 0 ? spent : 1);
+    double left = spent / done * (double)(n - step);
     printf("%s[%.*s%*s] %5lld/%lld  loss %.4f  %.0f characters/s  %3.0f s left",
            isatty(1) ? "\r" : "", filled, bar, width - filled, "",
            (long long)step, (long long)n, loss, rate, left);
@@ -133,18 +147,23 @@ static void train(model *m, const settings *s, FILE *losses)
     double since = seconds();
     double mean = 0;
     int64_t every = isatty(1) ? 20 : s->steps > 10 ? s->steps / 10 : 1;
-    for (int64_t step = 1; step <= s->steps; step++) {
+    int64_t first = trn_step_index(m->c); /* a resumed run's steps so far */
+    for (int64_t step = first + 1; step <= s->steps; step++) {
         if (!train_step(m))
             return;
         double loss = trn_step_loss(m->c);
-        mean = step == 1 ? loss : 0.98 * mean + 0.02 * loss;
+        mean = step == first + 1 ? loss : 0.98 * mean + 0.02 * loss;
         if (losses != NULL)
             fprintf(losses, "%.17g\n", loss);
         if (step % every == 0 || step == s->steps)
-            show(step, s->steps, mean, since);
+            show(step, first, s->steps, mean, since);
         if (step == 10 && step < s->steps)
             print_digest(m, isatty(1) ? "\rparameters at step 10"
                                       : "parameters at step 10");
+        if (s->save != NULL &&
+            (step == s->steps ||
+             (s->save_every > 0 && step % s->save_every == 0)))
+            trn_checkpoint_save(m->checkpoint, s->save);
     }
 }
 
@@ -293,6 +312,9 @@ static const char usage[] =
     "  --sample N          characters of the sample (480)\n"
     "  --held-out N        characters to be judged on, at most (all)\n"
     "  --losses FILE       the loss of each step, a line each\n"
+    "  --save FILE         a checkpoint, after the last step\n"
+    "  --save-every N      and after each N steps\n"
+    "  --resume FILE       go on from a checkpoint, up to --steps in all\n"
     "  --seed N            (0)\n";
 
 static int64_t whole_number(const char *text, int *bad)
@@ -339,6 +361,12 @@ static int parse(int argc, char **argv, settings *s)
             s->held_out = whole_number(value, &bad);
         else if (strcmp(name, "--losses") == 0)
             s->losses = value;
+        else if (strcmp(name, "--save") == 0)
+            s->save = value;
+        else if (strcmp(name, "--save-every") == 0)
+            s->save_every = whole_number(value, &bad);
+        else if (strcmp(name, "--resume") == 0)
+            s->resume = value;
         else if (strcmp(name, "--seed") == 0)
             s->seed = (uint64_t)whole_number(value, &bad);
         else

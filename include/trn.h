@@ -17,5 +17,6 @@
 #include "trn/nn.h"
 #include "trn/optim.h"
 #include "trn/data.h"
+#include "trn/checkpoint.h"
 
 #endif

@@ -37,6 +37,14 @@ static inline vd vd_fast_two_sum(vd a, vd b, vd *error)
     return sum;
 }
 
+/* The same, whichever is larger. */
+static inline vd vd_two_sum(vd a, vd b, vd *error)
+{
+    vd sum = a + b, t = sum - a;
+    *error = (a - (sum - t)) + (b - t);
+    return sum;
+}
+
 /* e^r - 1 for |r| <= 0.3467; error of the fit 2^-58, of e^r. */
 static inline vd exp_rest_f64(vd r)
 {

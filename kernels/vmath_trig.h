@@ -29,14 +29,6 @@ static const double trig_chunks[] = {
     0x339f78a, 0x14a4ba9, 0x2bfb5fb, 0x047e357, 0x1085603,
 };
 
-/* a + b = sum + *error exactly, whichever is larger. */
-static inline vd trig_two_sum(vd a, vd b, vd *error)
-{
-    vd sum = a + b, t = sum - a;
-    *error = (a - (sum - t)) + (b - t);
-    return sum;
-}
-
 /*
  * x less an integer, exact; |result| <= 1/2 where |x| < 2^51.  Beyond, x must
  * be positive, and the result may be an integer or up to 1.
@@ -100,8 +92,8 @@ static inline trig_angle trig_reduce_small(vd x)
     vd t = vd_fma(x, vd_set(VMATH_TWO_OVER_PI), big);
     vd n = t - big;
     vd a = vd_fma(n, vd_set(-0x1.921fb544p+0), x);
-    a = trig_two_sum(a, n * vd_set(-0x1.0b4611a6p-34), &e1);
-    a = trig_two_sum(a, n * vd_set(-0x1.3198a2ep-69), &e2);
+    a = vd_two_sum(a, n * vd_set(-0x1.0b4611a6p-34), &e1);
+    a = vd_two_sum(a, n * vd_set(-0x1.3198a2ep-69), &e2);
     vd low = vd_fma(n, vd_set(-0x1.b839a252049c1p-104), e1 + e2);
     trig_angle r = {.q = vd_bits(t)};
     r.high = vd_fast_two_sum(a, low, &r.low);
@@ -136,15 +128,15 @@ static inline trig_angle trig_reduce_large(vd x)
     vd e2 = vd_fma(s, t2, zero - p2);
     /* Twice: beyond 2^51 the first leaves up to 1 or an integer. */
     p0 = trig_fraction(trig_fraction(p0));
-    vd t = trig_two_sum(p0, trig_fraction(e0), &r0);
-    t = trig_two_sum(t, trig_fraction(p1), &r1);
+    vd t = vd_two_sum(p0, trig_fraction(e0), &r0);
+    t = vd_two_sum(t, trig_fraction(p1), &r1);
     trig_angle a;
     t = trig_quarters(t, &a.q);
-    vd u = trig_two_sum(e1, p2, &r2);
-    u = trig_two_sum(u, r0, &r3);
-    u = trig_two_sum(u, r1, &r4);
+    vd u = vd_two_sum(e1, p2, &r2);
+    u = vd_two_sum(u, r0, &r3);
+    u = vd_two_sum(u, r1, &r4);
     r2 = ((r2 + r3) + r4) + vd_fma(s, t3, e2);
-    t = trig_two_sum(t, u, &low);
+    t = vd_two_sum(t, u, &low);
     t = vd_fast_two_sum(t, low + r2, &low);
     /* times 2 pi */
     vd high = t * vd_set(VMATH_2PI_HIGH_F64);

@@ -23,7 +23,7 @@ static inline vd trig_reduce_large_in_f64(vd x, vl *q)
     vd p3 = s * (vd_lookup(trig_chunks + 3, i) * vd_set(0x1p-104));
     vd p4 = s * (vd_lookup(trig_chunks + 4, i) * vd_set(0x1p-130));
     vd t = trig_fraction(p0) + trig_fraction(p1); /* multiples of 2^-52 */
-    t = trig_quarters(trig_two_sum(t, p2, &e), q);
+    t = trig_quarters(vd_two_sum(t, p2, &e), q);
     return (t + (e + (p3 + p4))) * vd_set(VMATH_2PI_HIGH_F64);
 }
 

@@ -17,7 +17,7 @@ lint: tidy cppcheck layers sizes banned names ## clang-tidy, cppcheck, own rules
 tidy: ## clang-tidy alone
 	$(Q)printf '%s\n' $(filter %.c,$(C_FILES)) | X86=$(X86) \
 	    OPENMP=$(if $(HAVE_OPENMP),-fopenmp) FLAGS="-DTRN_CHECK $(filter-out \
-	    -O%,$(BASE)) -I$(B) $(LIB_DEFS) $(PEER_DEFS) $(TOOL_DEFS)" sh scripts/tidy.sh
+	    -O%,$(BASE)) -I$(B) $(LIB_DEFS) $(PEER_DEFS) $(TOOL_DEFS) $(HDF5_CFLAGS)" sh scripts/tidy.sh
 cppcheck: ## cppcheck alone
 	$(Q)cppcheck --quiet --std=c11 -j2 --inline-suppr --error-exitcode=1 \
 	    --enable=warning,performance,portability --library=posix,gnu -DTRN_CHECK \

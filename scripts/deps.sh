@@ -10,7 +10,7 @@ set -u
 level=${1:-check}
 compiler=${CC:-cc}
 # OpenMP's part comes with gcc.
-want='zlib1g-dev libprotobuf-c-dev protobuf-c-compiler'
+want='zlib1g-dev libhdf5-dev libprotobuf-c-dev protobuf-c-compiler'
 command -v "${compiler%% *}" >/dev/null 2>&1 || want="gcc libc6-dev $want"
 case $level in
 demo) ;;

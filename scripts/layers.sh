@@ -101,9 +101,8 @@ foreign() {
     case $1 in
     libtrn/context/*) has 'omp.h pthread.h' "$2" || has "$intrinsics" "$2" ;;
     libtrn/dispatch/*) has dlfcn.h "$2" ;;
-    libtrn/data/* | libtrn/io/*)
-        has 'hdf5.h zlib.h jansson.h json-c/json.h' "$2"
-        ;;
+    libtrn/data/*) has 'zlib.h jansson.h json-c/json.h' "$2" ;;
+    libtrn/io/*) has 'hdf5.h H5FDdevelop.h' "$2" ;;
     libtrn/comm/*) has mpi.h "$2" ;;
     kernels/generic/*) return 1 ;;
     kernels/*/* | kernels/*_avx2.h) has "$intrinsics" "$2" ;;
@@ -119,8 +118,8 @@ foreign() {
     tools/*) has 'jansson.h json-c/json.h' "$2" ;;
     bench/*) has 'cblas.h pthread.h dlfcn.h' "$2" ;;
     tests/*)
-        has 'cmocka.h mpfr.h gmp.h cblas.h pthread.h dlfcn.h zlib.h jansson.h' \
-            "$2" || has "$intrinsics" "$2"
+        has 'cmocka.h mpfr.h gmp.h cblas.h pthread.h dlfcn.h zlib.h jansson.h
+            hdf5.h omp.h execinfo.h' "$2" || has "$intrinsics" "$2"
         ;;
     *) return 1 ;;
     esac

@@ -15,7 +15,7 @@ my %about = (
     'include/trn' => '',
     'libtrn' => 'The core. Its folders stand in an order, and each may include '
         . 'only those before it: `context < tensor < graph < dispatch < ops < '
-        . 'autograd < nn < optim < data`. See [architecture]'
+        . 'autograd < nn < optim < data < io`. See [architecture]'
         . '(../docs/architecture.md).',
     'libtrn/context' => 'options, error, memory, threads, counters',
     'libtrn/tensor' => 'descriptors, storages, scopes, data in and out',
@@ -27,6 +27,7 @@ my %about = (
     'libtrn/nn' => 'modules and layers',
     'libtrn/optim' => 'optimizers, schedules, clipping',
     'libtrn/data' => 'loaders, files, text, digests',
+    'libtrn/io' => 'checkpoints: what is saved, the file, replacing a file',
     'kernels' => 'Loops over contiguous data, by instruction set. `generic` is '
         . 'complete; another set replaces what it does better, with the same '
         . 'bits. See [numerics](../docs/numerics.md).',
@@ -95,7 +96,8 @@ sub map_of {
     my @rows = files($top);
     $text .= "\n| file | what |\n|---|---|\n" . join('', @rows) if @rows;
     my %place = (context => 1, tensor => 2, graph => 3, dispatch => 4, ops => 5,
-                 autograd => 6, nn => 7, optim => 8, data => 9);
+                 autograd => 6, nn => 7, optim => 8, data => 9,
+                 io => 10);
     my $rank = sub { $place{ $_[0] =~ s{.*/}{}r } // 0 };
     my @subs = sort { $rank->($a) <=> $rank->($b) || $a cmp $b }
         grep { -d } glob "$top/*";

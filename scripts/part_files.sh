@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Lists the C files whose objects depend on which optional libraries there are:
-# those that ask for a TRN_HAVE_ name, or include a header that does.
+# those that ask for a TRN_HAVE_ name or for _OPENMP, or include a header that
+# does.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-pattern=TRN_HAVE_
+asks='TRN_HAVE_|\b_OPENMP\b'
+pattern=$asks
 files=none
 # Until no header is added by which another one asks.
 while :; do
@@ -14,6 +16,6 @@ while :; do
     [ "$found" != "$files" ] || break
     files=$found
     headers=$(echo "$files" | sed -n 's,.*/\([^/]*\.h\)$,\1,p' | tr '\n' '|')
-    pattern="TRN_HAVE_${headers:+|\"([^\"]*/)?(${headers%|})\"}"
+    pattern="$asks${headers:+|\"([^\"]*/)?(${headers%|})\"}"
 done
 echo "$files" | grep '\.c$'

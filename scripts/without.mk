@@ -20,8 +20,12 @@ ifneq ($(SHARE),)
 SHARED := $(call objects,$(LIB_SRC) $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) \
                          $(HELPER_SRC) $(LOOP_SRC)) \
           $(PLUGINS:.so=.o) $(FROZEN_OBJ) $(MATH_PARTS)
-SHARED := $(filter-out $(call objects,$(shell sh scripts/part_files.sh)),$(SHARED))
+SEEING := $(shell sh scripts/part_files.sh)
+SHARED := $(filter-out $(call objects,$(SEEING)),$(SHARED))
 $(SHARED): $(B)/%.o: $(SHARE)/%.o
 	@mkdir -p $(@D)
 	@cp -p $(SHARE)/$*.o $@
+# What was copied before a header of it asked for a part is not used again.
+$(B)/seeing.list: LIST = $(SEEING)
+$(call objects,$(SEEING)): $(B)/seeing.list
 endif

@@ -45,7 +45,7 @@ check() { # check <program without .c>
     ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude "$1.c" \
         "${TRN_BUILD:-build}/libtrn.a" ${TRN_LIBS:--lz -fopenmp -pthread -ldl -lm} \
         -o "$1" || return 1
-    "$1" >"$1.got" || {
+    (cd "$top" && "$1") >"$1.got" || {
         cat "$1.got"
         return 1
     }

@@ -94,6 +94,24 @@ static void only_a_build_without_protobufc_refuses_plugins_of_pjrt(void **state)
           has("protobuf-c") ? "no real plug-in" : "made without protobuf-c");
 }
 
+static void only_a_build_without_hdf5_refuses_to_save(void **state)
+{
+    trn_context *c = *state;
+    char path[] = "/tmp/trn-parts-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    trn_checkpoint *k = trn_checkpoint_new(c);
+    trn_checkpoint_tensor(k, "x", harness_vector(c, 2, 1.0, 2.0));
+    if (has("hdf5")) {
+        assert_int_equal(trn_checkpoint_save(k, path), TRN_OK);
+    } else {
+        trn_checkpoint_save(k, path);
+        harness_error(c, TRN_ERR_UNSUPPORTED, "this build has no HDF5");
+    }
+    unlink(path);
+}
+
 static void only_a_build_without_openblas_refuses_its_products(void **state)
 {
     (void)state;
@@ -111,6 +129,7 @@ int main(void)
         TRN_TEST(only_a_build_without_openmp_refuses_its_engine),
         TRN_TEST(only_a_build_without_zlib_refuses_packed_files),
         TRN_TEST(only_a_build_without_protobufc_refuses_plugins_of_pjrt),
+        TRN_TEST(only_a_build_without_hdf5_refuses_to_save),
         TRN_TEST(only_a_build_without_openblas_refuses_its_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

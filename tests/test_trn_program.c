@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/harness.h"
 #include "tests/plugin_path.h"
@@ -54,6 +55,7 @@ static void help_names_every_command(void **state)
     expect(&r, 0, "info");
     expect(&r, 0, "verify");
     expect(&r, 0, "graph");
+    expect(&r, 0, "checkpoint");
     expect(&r, 0, "TRN_EXEC");
 }
 
@@ -139,6 +141,38 @@ static void output_that_cannot_be_written_is_an_error(void **state)
     fclose(full);
     run(&r, "", "info 2>&1 >/dev/full");
     expect(&r, 1, "could not be written");
+}
+
+static void checkpoints_are_checked_and_listed(void **state)
+{
+    static outcome r;
+    bool possible = false;
+    const char *part;
+    trn_context *c = *state;
+    for (int i = 0; !possible && (part = trn_build_part(i, &possible)); i++)
+        possible = possible && strcmp(part, "hdf5") == 0;
+    run(&r, "", "checkpoint 2>&1");
+    expect(&r, 2, "expected the name of one file");
+    run(&r, "", "checkpoint /dev/null 2>&1");
+    expect(&r, 1, possible ? "found a device or pipe" : "no HDF5");
+    if (possible) {
+        char path[] = "/tmp/trn_checkpoint_XXXXXX", line[64];
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        close(fd);
+        trn_checkpoint *k = trn_checkpoint_new(c);
+        trn_checkpoint_tensor(k, "t",
+                              trn_full(c, TRN_BF16, 2, (int64_t[]){3, 2}, 1.0));
+        trn_checkpoint_set_text(k, "who", "this test");
+        trn_checkpoint_save(k, path);
+        snprintf(line, sizeof line, "checkpoint %s", path);
+        run(&r, "", line);
+        remove(path);
+        expect(&r, 0, "7 datasets in ");
+        expect(&r, 0, "  /tensors/t  bf16[3,2]\n");
+        expect(&r, 0, "  /metadata/who  text  this test\n");
+        expect(&r, 0, "  /context/numerics  text  ");
+    }
 }
 
 static void info_tells_what_was_asked_for(void **state)
@@ -351,6 +385,7 @@ int main(void)
             errors_of_the_library_are_told_on_stderr_with_status_1),
         cmocka_unit_test(warnings_of_the_library_are_told_on_stderr),
         cmocka_unit_test(output_that_cannot_be_written_is_an_error),
+        TRN_TEST(checkpoints_are_checked_and_listed),
         cmocka_unit_test(info_tells_what_was_asked_for),
         cmocka_unit_test(digests_of_this_machine_alone_are_marked),
         cmocka_unit_test(info_lists_each_part_as_present_or_absent),

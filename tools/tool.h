@@ -38,5 +38,6 @@ void tool_log(void *user, trn_log_level level, const char *text);
 int tool_info(int n_args, char **args);
 int tool_verify(int n_args, char **args);
 int trn_graph_main(int argc, char **argv);
+int tool_checkpoint(int n_args, char **args);
 
 #endif

@@ -42,15 +42,21 @@ static const command commands[] = {
         .name = "verify",
         .flags = "[--json] [--quick] [--rows]",
         .what = "digests that are the same on every machine;\n"
-                "           --exec eager | captured, --device NAME",
+                "             --exec eager | captured, --device NAME",
         .run = tool_verify,
     },
     {
         .name = "graph",
         .flags = "[--traced | --prepared] [--dot]",
         .what = "the captured step of a small model;\n"
-                "           --hlo [--profile xla | neuron]  as an HLO module",
+                "             --hlo [--profile xla | neuron]  as an HLO module",
         .run = trn_graph_main,
+    },
+    {
+        .name = "checkpoint",
+        .flags = "FILE",
+        .what = "checks a checkpoint and lists what it holds",
+        .run = tool_checkpoint,
     },
 };
 
@@ -60,7 +66,7 @@ static void usage(FILE *out)
 {
     fprintf(out, "usage: trn <command> [flags]\n\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-8s %-32s %s\n", commands[i].name, commands[i].flags,
+        fprintf(out, "  %-10s %-32s %s\n", commands[i].name, commands[i].flags,
                 commands[i].what);
     fprintf(out, "\nenvironment: TRN_DEVICE, TRN_DEVICE_OPTIONS,\n"
                  "  TRN_CPU_ISA (auto, generic, avx2), TRN_NUM_THREADS,\n"

@@ -32,10 +32,9 @@ static trn__cpu_fn *const run_table[TRN_OP_LIMIT] = {
                     RUN_FUSED(index_select) RUN_FUSED(one_hot) RUN_FUSED(min)
     /* Composites that are element by element. */
     RUN_UNARY(abs) RUN_UNARY(sign) RUN_UNARY(ceil) RUN_UNARY(round)
-        RUN_UNARY(trunc) RUN_UNARY(rsqrt) RUN_UNARY(sigmoid) RUN_UNARY(silu)
-            RUN_UNARY(gelu_tanh) RUN_BINARY(minimum) RUN_COMPARE(less)
-                RUN_COMPARE(less_equal) RUN_COMPARE(greater_equal)
-                    RUN_COMPARE(not_equal)};
+        RUN_UNARY(trunc) RUN_UNARY(rsqrt) RUN_UNARY(silu) RUN_BINARY(minimum)
+            RUN_COMPARE(less) RUN_COMPARE(less_equal) RUN_COMPARE(greater_equal)
+                RUN_COMPARE(not_equal)};
 
 #define LOOPS_UNARY(nm)                                    \
     dev->loops[TRN_OP_##nm].unary_f32 = dev->set.nm##_f32; \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows sin, cos, atan2, erf and gelu.
+ * Rows sin, cos, atan2, erf, gelu, sigmoid and gelu_tanh.
  *
  * HLO has no function by which the lower tail of the normal distribution keeps
  * its digits, and the profile neuron has no erf; both are composed here.
@@ -150,6 +150,34 @@ int32_t trn__hlo_lower_gelu(trn__hlo_lowering *l)
     const int32_t below =
         trn__hlo_compare(m, TRN__HLO_LT, x, trn__hlo_like(m, 0.0, x));
     return trn__hlo_down(l, trn__hlo_select(m, below, low, times(m, x, rest)));
+}
+
+/* e = e^-|x|;  1 / (1 + e), or e / (1 + e) where x < 0: nothing overflows, and
+ * small results keep their digits. */
+static int32_t sigmoid(trn__hlo_module *m, int32_t x)
+{
+    const int32_t a = trn__hlo_unary(m, TRN__HLO_OP_ABS, x);
+    const int32_t e = trn__hlo_unary(m, TRN__HLO_OP_EXP,
+                                     trn__hlo_unary(m, TRN__HLO_OP_NEGATE, a));
+    const int32_t below =
+        trn__hlo_compare(m, TRN__HLO_LT, x, trn__hlo_like(m, 0.0, x));
+    const int32_t top = trn__hlo_select(m, below, e, trn__hlo_like(m, 1.0, x));
+    return trn__hlo_binary(m, TRN__HLO_OP_DIVIDE, top, shifted(m, e, 1.0));
+}
+
+int32_t trn__hlo_lower_sigmoid(trn__hlo_lowering *l)
+{
+    return trn__hlo_down(l, sigmoid(&l->m, trn__hlo_up(l, 0)));
+}
+
+/* x sigmoid(z), z = 2 sqrt(2/pi) (x + 0.044715 x^3) */
+int32_t trn__hlo_lower_gelu_tanh(trn__hlo_lowering *l)
+{
+    trn__hlo_module *m = &l->m;
+    const int32_t x = trn__hlo_up(l, 0);
+    const int32_t cubic = scaled(m, times(m, x, x), 0.07135481627260025);
+    const int32_t z = times(m, x, shifted(m, cubic, 1.5957691216057308));
+    return trn__hlo_down(l, times(m, x, sigmoid(m, z)));
 }
 
 /*

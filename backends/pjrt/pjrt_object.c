@@ -6,6 +6,7 @@
  * SIGBUS where segments lie behind the end of the file, as after a download
  * that was interrupted.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +21,11 @@
 
 static bool read_at(int file, void *to, size_t n, uint64_t offset)
 {
-    return pread(file, to, n, (off_t)offset) == (ssize_t)n;
+    ssize_t got;
+    do { /* signals end reads on some file systems */
+        got = pread(file, to, n, (off_t)offset);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)n;
 }
 
 /* Do all segments lie in the file?  What is no such file is dlopen's to tell.
@@ -66,7 +71,10 @@ const char *trn__object_fault(const char *path)
         return NULL;
     if (!S_ISREG(about.st_mode))
         return "is not a regular file";
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file;
+    do {
+        file = open(path, O_RDONLY | O_CLOEXEC);
+    } while (file < 0 && errno == EINTR);
     if (file < 0)
         return NULL;
     bool whole = is_whole(file, (uint64_t)about.st_size);

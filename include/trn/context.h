@@ -214,7 +214,7 @@ TRN_API int trn_thread_count(const trn_context *c);
 TRN_API bool trn_reproducible(const trn_context *c);
 
 /* The version of the library that runs ("0.1.0"), its numerics version, and
- * one optional part after the other ("openmp", "zlib", "protobuf-c",
+ * one optional part after the other ("openmp", "zlib", "protobuf-c", "hdf5",
  * "openblas") by index from 0, with whether this build has it; NULL past the
  * last. */
 TRN_API const char *trn_version(void);

@@ -313,6 +313,11 @@ const char *trn_numerics_version(void)
 #else
 #define HAVE_PROTOBUFC false
 #endif
+#ifdef TRN_HAVE_HDF5
+#define HAVE_HDF5 true
+#else
+#define HAVE_HDF5 false
+#endif
 #ifdef TRN_HAVE_OPENBLAS
 #define HAVE_OPENBLAS true
 #else
@@ -321,9 +326,10 @@ const char *trn_numerics_version(void)
 
 const char *trn_build_part(int index, bool *present)
 {
-    const char *const names[] = {"openmp", "zlib", "protobuf-c", "openblas"};
+    const char *const names[] = {"openmp", "zlib", "protobuf-c", "hdf5",
+                                 "openblas"};
     const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC,
-                         HAVE_OPENBLAS};
+                         HAVE_HDF5, HAVE_OPENBLAS};
     if (index < 0 || index >= (int)(sizeof have / sizeof have[0]))
         return NULL;
     if (present != NULL)

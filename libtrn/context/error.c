@@ -121,7 +121,10 @@ bool trn__mul_size(int64_t a, int64_t b, int64_t *out)
 
 const char *trn__format_double(double value, char *text, size_t size)
 {
+    trn__fp_env saved; /* the C library rounds as the host has it */
+    trn__fp_enter(&saved);
     snprintf(text, size, "%.9g", value);
+    trn__fp_leave(&saved);
     for (char *p = text; *p != '\0'; p++) {
         if (strchr("0123456789+-eEinfaINFA", *p) == NULL)
             *p = '.'; /* whatever the host's locale puts there */

@@ -24,7 +24,18 @@ static void watch(trn__limits *l)
     l->watched = l->progress != NULL || l->deadline < (double)INFINITY;
 }
 
-trn_status trn__limits_open(trn_context *c, const trn_options *o)
+static trn_status set_deadline(trn_context *c, double seconds)
+{
+    if (!(seconds >= 0.0))
+        return trn__fail(c, TRN_ERR_ARG,
+                         "trn_set_deadline: the deadline is negative or NaN; "
+                         "expected seconds, 0 for none");
+    c->limits.deadline = seconds == 0.0 ? (double)INFINITY : now() + seconds;
+    watch(&c->limits);
+    return TRN_OK;
+}
+
+static trn_status open_limits(trn_context *c, const trn_options *o)
 {
     trn__limits *l = &c->limits;
     l->memory = o->memory_limit;
@@ -36,20 +47,27 @@ trn_status trn__limits_open(trn_context *c, const trn_options *o)
         return trn__fail(c, TRN_ERR_ARG,
                          "trn_open: progress_interval is negative or NaN; "
                          "expected seconds");
-    return trn_set_deadline(c, o->deadline);
+    return set_deadline(c, o->deadline);
+}
+
+trn_status trn__limits_open(trn_context *c, const trn_options *o)
+{
+    trn__fp_env saved; /* the host may have inexact numbers as traps */
+    trn__fp_enter(&saved);
+    trn_status status = open_limits(c, o);
+    trn__fp_leave(&saved);
+    return status;
 }
 
 trn_status trn_set_deadline(trn_context *c, double seconds)
 {
+    trn__fp_env saved;
     if (c == NULL)
         return TRN_ERR_NOMEM;
-    if (!(seconds >= 0.0))
-        return trn__fail(c, TRN_ERR_ARG,
-                         "trn_set_deadline: the deadline is negative or NaN; "
-                         "expected seconds, 0 for none");
-    c->limits.deadline = seconds == 0.0 ? (double)INFINITY : now() + seconds;
-    watch(&c->limits);
-    return TRN_OK;
+    trn__fp_enter(&saved);
+    trn_status status = set_deadline(c, seconds);
+    trn__fp_leave(&saved);
+    return status;
 }
 
 void trn_cancel(trn_context *c)
@@ -58,9 +76,11 @@ void trn_cancel(trn_context *c)
         atomic_store(&c->limits.cancelled, true);
 }
 
-/* Asks the hook; its calls of functions that ask again find it busy. */
-static bool told_to_go_on(trn_context *c, double at)
+/* Asks the hook, in the host's own modes; its calls of functions that ask again
+ * find it busy. */
+static bool told_to_go_on(trn_context *c, double at, const trn__fp_env *host)
 {
+    trn__fp_env ours;
     trn__limits *l = &c->limits;
     trn_memory_info memory = TRN_MEMORY_INFO_INIT;
     trn_memory(c, &memory);
@@ -72,19 +92,19 @@ static bool told_to_go_on(trn_context *c, double at)
     };
     l->told = at;
     l->telling = true;
+    trn__fp_leave(host);
     const bool go_on = l->progress(l->user, &p);
+    trn__fp_enter(&ours);
     l->telling = false;
     return go_on;
 }
 
-trn_status trn__limits_check(trn_context *c)
+static trn_status check(trn_context *c, const trn__fp_env *host)
 {
     trn__limits *l = &c->limits;
-    if (l->telling)
-        return TRN_OK;
     const double at = l->watched ? now() : 0.0;
     if (l->progress != NULL && at - l->told >= l->interval &&
-        !told_to_go_on(c, at))
+        !told_to_go_on(c, at, host))
         atomic_store(&l->cancelled, true);
     if (atomic_exchange(&l->cancelled, false))
         return trn__fail(c, TRN_ERR_CANCELLED,
@@ -98,4 +118,15 @@ trn_status trn__limits_check(trn_context *c)
             trn__format_double(at - l->deadline, text, sizeof text));
     }
     return TRN_OK;
+}
+
+trn_status trn__limits_check(trn_context *c)
+{
+    trn__fp_env saved;
+    if (c->limits.telling)
+        return TRN_OK;
+    trn__fp_enter(&saved);
+    trn_status status = check(c, &saved);
+    trn__fp_leave(&saved);
+    return status;
 }

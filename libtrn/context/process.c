@@ -5,6 +5,8 @@
  *   plug-ins   A shared object is loaded once in a process and never unloaded,
  *              since devices of several contexts may run its code, and threads
  *              that it started may end late.  So is our copy of its table.
+ *   HDF5       The library has state of its own and, as most systems build it,
+ *              no lock: one thread at a time calls it for us.
  */
 #include <string.h>
 
@@ -13,6 +15,7 @@
 
 static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
 static const trn__plugin *plugins; /* newest first */
+static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void trn__process_lock(void)
 {
@@ -49,4 +52,14 @@ const trn__plugin *trn__process_add(const char *path, const trn_backend *table,
     memcpy(p->path, path, length);
     plugins = p;
     return p;
+}
+
+void trn__process_hdf5_lock(void)
+{
+    pthread_mutex_lock(&hdf5_lock);
+}
+
+void trn__process_hdf5_unlock(void)
+{
+    pthread_mutex_unlock(&hdf5_lock);
 }

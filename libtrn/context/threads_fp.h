@@ -32,6 +32,14 @@ void trn__fp_renew(void);
 /* Puts back what trn__fp_enter saved in the same thread. */
 void trn__fp_leave(const trn__fp_env *saved);
 
+/*
+ * Host arithmetic that is not between the two: a / b in the default modes, and
+ * whether low <= x <= high, false for a NaN, without a trap that the host may
+ * have set.
+ */
+double trn__fp_quotient(double a, double b);
+bool trn__fp_within(double x, double low, double high);
+
 /* True when the calling thread's modes are the default ones. */
 bool trn__fp_is_default(void);
 

@@ -6,6 +6,7 @@
  * costs nothing.  Of a plain file the size is known, and compared before
  * anything is allocated.
  */
+#include "libtrn/data/file_kind.h"
 #include "libtrn/data/idx.h"
 #include "libtrn/data/idx_source.h"
 
@@ -53,16 +54,6 @@ static void use(trn__source *s, size_t bytes)
     s->position += (int64_t)bytes;
 }
 
-static bool is_text(const unsigned char *b, size_t n)
-{
-    for (size_t i = 0; i < n; ++i) {
-        bool space = b[i] == '\t' || b[i] == '\n' || b[i] == '\r';
-        if (!space && (b[i] < 0x20 || b[i] > 0x7E))
-            return false;
-    }
-    return n > 0;
-}
-
 static const element_type *find_type(int code)
 {
     for (size_t i = 0; i < N_TYPES; ++i) {
@@ -75,32 +66,10 @@ static const element_type *find_type(int code)
 /* What a file that is no IDX file looks like, or NULL. */
 static const char *looks_like(const unsigned char *b, size_t n)
 {
-    static const struct {
-        const char *magic;
-        size_t size;
-        const char *name;
-    } kinds[] = {
-        {"\x1F\x8B", 2, "gzip"},
-        {"\x89HDF\r\n\x1A\n", 8, "HDF5"},
-        {"PK\x03\x04", 4, "zip"},
-        {"PK\x05\x06", 4, "zip"},
-        {"\x89PNG", 4, "PNG"},
-        {"\x93NUMPY", 6, "NumPy"},
-        {"\xFD"
-         "7zXZ",
-         5, "xz"},
-        {"BZh", 3, "bzip2"},
-        {"\x28\xB5\x2F\xFD", 4, "zstd"},
-        {"\xFF\xD8\xFF", 3, "JPEG"},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
-        if (n >= kinds[i].size && !memcmp(b, kinds[i].magic, kinds[i].size))
-            return kinds[i].name;
-    }
     if (n >= 4 && b[2] == 0 && b[3] == 0 && b[0] >= 1 && b[0] <= 8 &&
         find_type(b[1]) != NULL)
         return "IDX in little-endian byte order";
-    return is_text(b, n < 64 ? n : 64) ? "text" : NULL;
+    return trn__file_kind(b, n);
 }
 
 static trn_status check_magic(trn__source *s)

@@ -15,12 +15,13 @@
 #include "libtrn/data/idx_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "libtrn/data/stream.h"
 
 trn_status trn__source_fail(trn__source *s, trn_status status, int64_t at,
                             const char *fmt, ...)
@@ -49,20 +50,12 @@ trn_status trn__source_fail(trn__source *s, trn_status status, int64_t at,
 static trn_status read_raw(trn__source *s, unsigned char *to, size_t size,
                            size_t *got)
 {
-    *got = 0;
-    while (*got < size) {
-        ssize_t n = read(s->fd, to + *got, size - *got);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return trn__source_fail(s, TRN_ERR_IO, -1,
-                                    "byte %lld: cannot be read: %s",
-                                    (long long)s->raw_read, strerror(errno));
-        if (n == 0)
-            break;
-        *got += (size_t)n;
-        s->raw_read += n;
-    }
+    const int error = trn__stream_read(s->fd, to, size, got);
+    s->raw_read += (int64_t)*got;
+    if (error != 0)
+        return trn__source_fail(s, TRN_ERR_IO, -1,
+                                "byte %lld: cannot be read: %s",
+                                (long long)s->raw_read, strerror(error));
     return TRN_OK;
 }
 
@@ -214,9 +207,7 @@ trn_status trn__source_open(trn__source *s)
 {
     struct stat about;
     trn_status status;
-    do {
-        s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
-    } while (s->fd < 0 && errno == EINTR);
+    s->fd = trn__stream_open(s->path);
     if (s->fd < 0)
         return trn__source_fail(s, TRN_ERR_IO, -1, "cannot be opened: %s",
                                 strerror(errno));

@@ -5,10 +5,11 @@
  * A text never changes, so loaders point into it.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libtrn/data/data.h"
+#include "libtrn/data/stream.h"
 
 #define FIRST_CAPACITY ((size_t)1 << 16)
 
@@ -40,23 +41,23 @@ static trn_status grow(trn_context *c, pile *p)
 }
 
 static trn_status file_failed(trn_context *c, const char *path,
-                              const char *verb)
+                              const char *verb, int error)
 {
-    int error = errno;
     return trn__fail(c, TRN_ERR_IO, "%s: cannot be %s: %s", path, verb,
-                     error == 0 ? "unknown reason" : strerror(error));
+                     strerror(error));
 }
 
-static trn_status read_open(trn_context *c, const char *path, FILE *f, pile *p)
+static trn_status read_open(trn_context *c, const char *path, int fd, pile *p)
 {
     for (;;) {
+        size_t n;
         if (p->n == p->capacity)
             TRN_TRY(grow(c, p));
-        errno = 0;
-        size_t n = fread(p->bytes + p->n, 1, p->capacity - p->n, f);
+        const int error =
+            trn__stream_read(fd, p->bytes + p->n, p->capacity - p->n, &n);
         p->n += n;
-        if (ferror(f))
-            return file_failed(c, path, "read");
+        if (error != 0)
+            return file_failed(c, path, "read", error);
         if (n == 0)
             return TRN_OK;
     }
@@ -68,12 +69,11 @@ static trn_status read_file(trn_context *c, const char *path, pile *p)
     if (path == NULL)
         return trn__fail(c, TRN_ERR_ARG,
                          "trn_text_read: a path is NULL; expected a file");
-    errno = 0;
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return file_failed(c, path, "opened");
-    trn_status status = read_open(c, path, f, p);
-    fclose(f); /* only read from: nothing can be lost */
+    const int fd = trn__stream_open(path);
+    if (fd < 0)
+        return file_failed(c, path, "opened", errno);
+    trn_status status = read_open(c, path, fd, p);
+    close(fd); /* only read from: nothing can be lost */
     return status;
 }
 

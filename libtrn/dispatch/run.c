@@ -80,13 +80,10 @@ trn_status trn__run(const trn__call *k, const char *name, trn__operands *o)
 {
     trn_context *c = k->c;
     trn__fp_env saved;
-    bool own_modes = trn__fp_is_default();
     add_values(o, k);
-    if (!own_modes)
-        trn__fp_enter(&saved);
+    trn__fp_enter(&saved); /* which keeps the host's flags, too */
     trn_status status = (trn_status)c->backend->run_op(c->device, &o->call);
-    if (!own_modes)
-        trn__fp_leave(&saved);
+    trn__fp_leave(&saved);
     if (status == TRN_ERR_NOMEM)
         return trn__fail_memory(c, name, 0);
     if (status != TRN_OK)

@@ -129,24 +129,36 @@ trn_module *trn_nn_embedding(trn_context *c, int64_t n_rows, int64_t width)
 
 /* ---- dropout ---- */
 
+uint64_t trn__dropout_stream(const trn_module *m)
+{
+    char path[TRN__MESSAGE_SIZE / 2];
+    if (m->generator != NULL)
+        return m->generator->stream;
+    trn__module_path(m, path, sizeof path);
+    return trn__hash_text(path);
+}
+
+trn_generator *trn__dropout_generator(trn_module *m)
+{
+    if (m->generator == NULL) /* now m's place in the tree is known */
+        m->generator = trn_generator_new(m->c, trn__dropout_stream(m));
+    return m->generator;
+}
+
 static trn_tensor *dropout_forward(trn_module *m, trn_tensor *x, void *user)
 {
     (void)user;
     if (!m->training)
         return x;
-    if (m->generator == NULL) { /* now m's place in the tree is known */
-        char path[TRN__MESSAGE_SIZE / 2];
-        trn__module_path(m, path, sizeof path);
-        m->generator = trn_generator_new(m->c, trn__hash_text(path));
-    }
-    return m->generator == NULL ? NULL : trn_dropout(x, m->p, m->generator);
+    trn_generator *g = trn__dropout_generator(m);
+    return g == NULL ? NULL : trn_dropout(x, m->p, g);
 }
 
 static trn_status check_p(trn_context *c, const char *what, double p)
 {
     char text[32];
     TRN_TRY(trn__pending(c));
-    if (!(p >= 0.0 && p <= 1.0))
+    if (!trn__fp_within(p, 0.0, 1.0))
         return trn__fail(c, TRN_ERR_ARG, "%s: p is %s; expected 0 to 1", what,
                          trn__format_double(p, text, sizeof text));
     return TRN_OK;

@@ -212,9 +212,7 @@ void trn__module_path(const trn_module *m, char *text, size_t size)
 
 /* ---- walking ---- */
 
-/* The next module of the tree below `root`, parents before children. */
-static const trn_module *next_module(const trn_module *root,
-                                     const trn_module *m)
+trn_module *trn__module_next(const trn_module *root, const trn_module *m)
 {
     if (m->first_child != NULL)
         return m->first_child;
@@ -226,7 +224,7 @@ static const trn_module *next_module(const trn_module *root,
 static trn__parameter *parameter_at(const trn_module *root, int64_t i,
                                     const trn_module **where)
 {
-    for (const trn_module *m = root; m != NULL; m = next_module(root, m)) {
+    for (const trn_module *m = root; m != NULL; m = trn__module_next(root, m)) {
         for (trn__parameter *p = m->first_parameter; p != NULL; p = p->next) {
             if (i-- == 0) {
                 *where = m;
@@ -240,7 +238,7 @@ static trn__parameter *parameter_at(const trn_module *root, int64_t i,
 int64_t trn_nn_parameter_count(const trn_module *root)
 {
     int64_t n = 0;
-    for (const trn_module *m = root; m != NULL; m = next_module(root, m)) {
+    for (const trn_module *m = root; m != NULL; m = trn__module_next(root, m)) {
         for (trn__parameter *p = m->first_parameter; p != NULL; p = p->next)
             n++;
     }
@@ -274,7 +272,7 @@ const char *trn_nn_parameter_name(trn_module *m, int64_t i)
 int64_t trn_nn_parameter_numel(const trn_module *root)
 {
     int64_t n = 0;
-    for (const trn_module *m = root; m != NULL; m = next_module(root, m)) {
+    for (const trn_module *m = root; m != NULL; m = trn__module_next(root, m)) {
         for (trn__parameter *p = m->first_parameter; p != NULL; p = p->next)
             n += trn__numel(p->tensor->arg.rank, p->tensor->arg.shape);
     }

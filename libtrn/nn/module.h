@@ -59,6 +59,15 @@ trn_status trn__module_redraw(trn_module *m);
 /* "2.dropout": m's place in its tree; "" for a root.  Cut to size. */
 void trn__module_path(const trn_module *m, char *text, size_t size);
 
+/* The module behind m in the tree below root, parents before children; NULL: m
+ * is the last. */
+trn_module *trn__module_next(const trn_module *root, const trn_module *m);
+
+/* The generator of a dropout module, made by its first use; NULL with the error
+ * raised.  And the stream that it has or will have. */
+trn_generator *trn__dropout_generator(trn_module *m);
+uint64_t trn__dropout_stream(const trn_module *m);
+
 /* Gives up a module that could not be completed; NULL is allowed. */
 void trn__module_drop(trn_module *m);
 

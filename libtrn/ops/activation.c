@@ -1,33 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sigmoid, silu, gelu_tanh: decompositions; their gradients, and that of gelu.
+ * Gradients of sigmoid, silu, gelu_tanh and gelu; silu's decomposition.
  *
- * sigmoid takes e^-|x|, which is at most 1, so nothing overflows and small
- * results keep their digits.  bf16 and f16 are computed in f32, gradients too.
+ * bf16 and f16 are computed in f32, gradients too.
  */
 #include "libtrn/ops/op_table.h"
-
-/* e = e^-|x|;  y = 1 / (1 + e), or e / (1 + e) where x < 0 */
-static trn_tensor *sigmoid(trn_tensor *x)
-{
-    trn_tensor *zero = trn__zeros_like(x), *one = trn__constant_like(x, 1.0);
-    trn_tensor *e = trn_exp(trn_neg(trn_abs(x)));
-    trn_tensor *top = trn_where(trn_less(x, zero), e, one);
-    return trn_div(top, trn_add_scalar(e, 1.0));
-}
-
-trn_tensor *trn__decompose_sigmoid(const trn__call *k)
-{
-    return trn__down(sigmoid(trn__up(k->in[0])), k->in[0]->arg.dtype);
-}
 
 trn_tensor *trn__decompose_silu(const trn__call *k)
 {
     trn_tensor *x = trn__up(k->in[0]);
-    return trn__down(trn_mul(x, sigmoid(x)), k->in[0]->arg.dtype);
+    return trn__down(trn_mul(x, trn_sigmoid(x)), k->in[0]->arg.dtype);
 }
 
-/* 2 sqrt(2/pi), and that times 0.044715; kernels/elementwise_ops.h has them
+/* 2 sqrt(2/pi), and that times 0.044715; kernels/vmath_sigmoid.h has them
  * too. */
 #define GELU_1 1.5957691216057308
 #define GELU_3 0.07135481627260025
@@ -37,13 +22,6 @@ static trn_tensor *inner(trn_tensor *x)
 {
     trn_tensor *cubic = trn_mul_scalar(trn_mul(x, x), GELU_3);
     return trn_mul(x, trn_add_scalar(cubic, GELU_1));
-}
-
-trn_tensor *trn__decompose_gelu_tanh(const trn__call *k)
-{
-    trn_tensor *x = trn__up(k->in[0]);
-    trn_tensor *y = trn_mul(x, sigmoid(inner(x)));
-    return trn__down(y, k->in[0]->arg.dtype);
 }
 
 /* 1 - s */

@@ -451,8 +451,12 @@ trn_status trn_capture_print_hlo(trn_context *c, const char *profile,
     const trn__trace *t = last_step(c, "trn_capture_print_hlo", false, put);
     if (t == NULL)
         return trn__pending(c);
-    return trn__hlo_print_raw(c, t->graph, profile, trn__graph_lowered_for, put,
-                              user);
+    trn__fp_env saved; /* numbers in texts are rounded, too */
+    trn__fp_enter(&saved);
+    trn_status status = trn__hlo_print_raw(c, t->graph, profile,
+                                           trn__graph_lowered_for, put, user);
+    trn__fp_leave(&saved);
+    return status;
 }
 
 trn_status trn_capture_print(trn_context *c, bool prepared, bool dot,
@@ -462,9 +466,12 @@ trn_status trn_capture_print(trn_context *c, bool prepared, bool dot,
     if (t == NULL)
         return trn__pending(c);
     const trn_graph *g = prepared ? t->plan->graph : t->graph;
+    trn__fp_env saved;
+    trn__fp_enter(&saved);
     if (dot)
         trn__graph_print_dot(g, put, user);
     else
         trn__graph_print(g, put, user);
+    trn__fp_leave(&saved);
     return TRN_OK;
 }

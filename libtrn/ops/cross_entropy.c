@@ -257,8 +257,9 @@ void trn__grad_soft_cross_entropy(const trn__call *k, trn_tensor *g,
     probable s = probable_of(k);
     trn_tensor *r = trn__up(g); /* gradient of each row's loss */
     if (at->reduction == TRN_REDUCE_MEAN)
-        r = trn_mul_scalar(r,
-                           x->shape[0] == 0 ? 0.0 : 1.0 / (double)x->shape[0]);
+        r = trn_mul_scalar(r, x->shape[0] == 0
+                                  ? 0.0
+                                  : trn__fp_quotient(1.0, (double)x->shape[0]));
     else if (at->reduction == TRN_REDUCE_NONE)
         r = trn_reshape(r, 2, (int64_t[]){x->shape[0], 1});
     if (trn__needs_grad(k->in[0]))
@@ -293,7 +294,7 @@ static bool check_options(const trn__call *k,
                           const trn_cross_entropy_options *o)
 {
     char text[32];
-    if (!(o->label_smoothing >= 0.0 && o->label_smoothing <= 1.0)) {
+    if (!trn__fp_within(o->label_smoothing, 0.0, 1.0)) {
         trn__fail(k->c, TRN_ERR_ARG,
                   "cross_entropy: label_smoothing is %s; expected 0 to 1",
                   trn__format_double(o->label_smoothing, text, sizeof text));
@@ -327,8 +328,14 @@ static trn_tensor *general(const trn__call *like, uint32_t op,
     const trn_arg *x = &like->in[0]->arg;
     int64_t n_classes = x->rank == 2 ? x->shape[1] : 0;
     trn__call k = trn__call_of(op, like->in[0], like->in[1], attrs, attrs_size);
-    k.values[0] = 1.0 - o->label_smoothing;
-    k.values[1] = n_classes == 0 ? 0.0 : o->label_smoothing / (double)n_classes;
+    trn__fp_env saved;
+    trn__fp_enter(&saved);
+    volatile double smoothing = o->label_smoothing; /* stays behind enter */
+    k.values[0] = 1.0 - smoothing;
+    trn__fp_leave(&saved);
+    k.values[1] = n_classes == 0
+                      ? 0.0
+                      : trn__fp_quotient(o->label_smoothing, (double)n_classes);
     trn__scope_enter(like->c, &scope);
     k.in[2] = o->weight != NULL
                   ? o->weight

@@ -45,7 +45,8 @@ void trn__grad_mse_loss(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     int64_t n = trn__numel(a->arg.rank, a->arg.shape);
     bool mean = at->reduction == TRN_REDUCE_MEAN;
     trn_tensor *d = trn_sub(trn__up(a), trn__up(b));
-    d = trn_mul_scalar(d, mean && n > 0 ? 2.0 / (double)n : 2.0);
+    d = trn_mul_scalar(d,
+                       mean && n > 0 ? trn__fp_quotient(2.0, (double)n) : 2.0);
     trn_tensor *ga = trn__down(trn_mul(d, trn__up(g)), a->arg.dtype);
     gin[0] = ga;
     gin[1] = trn__needs_grad(b) ? trn_neg(ga) : NULL;

@@ -213,7 +213,7 @@ trn_tensor *trn_dropout(trn_tensor *x, double p, trn_generator *g)
     trn__call k = trn__call_of(TRN_OP_dropout, x, NULL, &none, sizeof none);
     if (trn__check_inputs(&k) != TRN_OK)
         return NULL;
-    if (!(p >= 0.0 && p <= 1.0) || g == NULL || g->c != k.c) {
+    if (!trn__fp_within(p, 0.0, 1.0) || g == NULL || g->c != k.c) {
         char text[32];
         trn__fail(k.c, TRN_ERR_ARG,
                   "dropout: p is %s, generator %s; expected p in [0, 1] and a "

@@ -155,7 +155,8 @@ void trn__grad_mean(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     const trn_reduce_attrs *at = k->attrs;
     int64_t n = reduced_count(&k->in[0]->arg, at->axes);
-    trn_tensor *share = trn_mul_scalar(g, n == 0 ? 0.0 : 1.0 / (double)n);
+    trn_tensor *share =
+        trn_mul_scalar(g, n == 0 ? 0.0 : trn__fp_quotient(1.0, (double)n));
     gin[0] = spread(k, share);
 }
 
@@ -300,7 +301,7 @@ void trn__grad_var(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     const trn_arg *arg = &k->in[0]->arg;
     trn_tensor *x = trn__up(k->in[0]);
     int64_t n = reduced_count(arg, at->axes) - at->correction;
-    double factor = n > 0 ? 2.0 / (double)n : (double)NAN;
+    double factor = n > 0 ? trn__fp_quotient(2.0, (double)n) : (double)NAN;
     trn_tensor *d = trn_sub(x, first_of(x, at->axes));
     d = trn_sub(d, trn_mean(d, at->axes, true));
     g = trn_mul_scalar(trn__up(g), factor);

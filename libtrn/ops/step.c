@@ -378,6 +378,11 @@ void trn__step_uncount(trn_context *c)
     c->step->index--;
 }
 
+void trn__step_set_index(trn_context *c, int64_t index)
+{
+    c->step->index = index;
+}
+
 trn_status trn_sync(trn_context *c)
 {
     TRN_TRY(trn__pending(c));

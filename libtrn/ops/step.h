@@ -46,6 +46,8 @@ void trn__journal_drop(trn_context *c, trn__journal *j);
 void trn__journal_undo(trn_context *c, trn__journal *j);
 void trn__journal_abandon(trn_context *c, trn__journal *j);
 void trn__step_uncount(trn_context *c);
+/* From now on so many steps have succeeded. */
+void trn__step_set_index(trn_context *c, int64_t index);
 /* Makes `loss` the last root; gives the one so far, with its reference. */
 trn_tensor *trn__step_put_loss(trn_context *c, trn_tensor *loss);
 

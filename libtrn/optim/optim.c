@@ -2,6 +2,7 @@
  *
  * What all optimizers share: state, the update of all parameters, clipping.
  */
+#include <math.h>
 #include <string.h>
 
 #include "libtrn/optim/optim.h"
@@ -22,6 +23,7 @@ static void optim_destroy(trn__owned *self)
     for (int64_t i = 0; o->ages != NULL && i < o->n; i++)
         trn__counter_remove(&o->ages[i]);
     trn__free(o->c, o->ages);
+    trn__free(o->c, o->names);
     trn__counter_remove(&o->steps);
     trn__free(o->c, o);
 }
@@ -30,7 +32,7 @@ trn_status trn__check_option(trn_context *c, const char *what, const char *name,
                              double value, double low, double high)
 {
     char text[32], from[32], to[32];
-    if (value >= low && value < high)
+    if (trn__fp_within(value, low, high) && !trn__fp_within(value, high, high))
         return TRN_OK;
     return trn__fail(c, TRN_ERR_ARG, "%s: %s is %s; expected [%s, %s)", what,
                      name, trn__format_double(value, text, sizeof text),
@@ -88,6 +90,24 @@ static trn_status make_ages(trn_optim *o)
     return TRN_OK;
 }
 
+/* Kept as they are now: a module may get more parameters. */
+static trn_status keep_names(trn_optim *o, trn_module *m)
+{
+    size_t bytes = 1, at = 0;
+    for (int64_t i = 0; i < o->n; i++)
+        bytes += strlen(trn_nn_parameter_name(m, i)) + 1;
+    o->names = trn__alloc(o->c, bytes);
+    if (o->names == NULL)
+        return trn__fail_memory(o->c, o->kind->name, bytes);
+    for (int64_t i = 0; i < o->n; i++) {
+        const char *name = trn_nn_parameter_name(m, i);
+        size_t n = strlen(name) + 1;
+        memcpy(o->names + at, name, n);
+        at += n;
+    }
+    return TRN_OK;
+}
+
 trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
                           double learning_rate)
 {
@@ -113,6 +133,8 @@ trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
     }
     if (c->status == TRN_OK)
         make_ages(o);
+    if (c->status == TRN_OK)
+        keep_names(o, m);
     for (int s = 0; s < kind->n_states && c->status == TRN_OK; s++)
         make_states(o, s);
     if (c->status == TRN_OK)
@@ -328,7 +350,7 @@ trn_tensor *trn_optim_clip_norm(trn_optim *o, double max_norm)
     if (o == NULL || trn__pending(o->c) != TRN_OK)
         return NULL;
     trn_context *c = o->c;
-    if (!(max_norm >= 0.0)) {
+    if (!trn__fp_within(max_norm, 0.0, (double)INFINITY)) {
         trn__fail(c, TRN_ERR_ARG,
                   "trn_optim_clip_norm: max_norm is %s; expected 0 or more",
                   trn__format_double(max_norm, text, sizeof text));

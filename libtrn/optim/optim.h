@@ -32,6 +32,8 @@ struct trn_optim {
     trn__counter steps;
     trn__counter *ages; /* updates of each parameter: one without a gradient is
                            left out, and is as old as before */
+    char *names; /* of the parameters as they were, one after the other, each
+                    with its 0 */
     trn_schedule *schedule;
     double learning_rate;
     bool keep_grad;
@@ -48,6 +50,11 @@ trn_optim *trn__optim_new(trn_module *m, const trn__optim_kind *kind,
 /* Raises if s (NULL is allowed) belongs to another context. */
 trn_status trn__schedule_check(trn_context *c, const char *what,
                                const trn_schedule *s);
+
+/* What the schedule is, as text: "constant", "cosine 4000 0.05", "warmup 100
+ * cosine 4000 0.05", with as many digits as tell two of them apart; "none" for
+ * NULL.  To be given to trn__free; NULL with the error raised. */
+char *trn__schedule_describe(trn_context *c, const trn_schedule *s);
 
 /* Raises if value is not in [low, high); `name` for the message. */
 trn_status trn__check_option(trn_context *c, const char *what, const char *name,

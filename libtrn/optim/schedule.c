@@ -4,6 +4,8 @@
  * without state of their own, in host doubles of our own mathematics.
  */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "kernels/scalar.h"
 #include "libtrn/optim/optim.h"
@@ -80,7 +82,7 @@ trn_schedule *trn_schedule_cosine(trn_context *c, int64_t n_steps,
     char text[32];
     if (check_steps(c, what, n_steps) != TRN_OK)
         return NULL;
-    if (!(final_factor >= 0.0 && final_factor <= 1.0)) {
+    if (!trn__fp_within(final_factor, 0.0, 1.0)) {
         trn__fail(c, TRN_ERR_ARG, "%s: final_factor is %s; expected 0 to 1",
                   what, trn__format_double(final_factor, text, sizeof text));
         return NULL;
@@ -139,4 +141,38 @@ double trn_schedule_factor(const trn_schedule *s, int64_t t)
     double factor = s->factor(s, t);
     trn__fp_leave(&saved);
     return factor;
+}
+
+#define WORDS 64 /* more than a schedule without what comes after it needs */
+
+static int describe_one(const trn_schedule *s, char *text)
+{
+    if (s->factor == warmup_factor)
+        return snprintf(text, WORDS, "warmup %lld ", (long long)s->n_steps);
+    if (s->factor == constant_factor)
+        return snprintf(text, WORDS, "constant");
+    int n = snprintf(text, WORDS, "cosine %lld ", (long long)s->n_steps);
+    snprintf(text + n, WORDS - (size_t)n, "%.17g", s->final_factor);
+    for (char *p = text + n; *p != '\0'; p++) {
+        if (strchr("0123456789+-e", *p) == NULL)
+            *p = '.'; /* whatever the host's locale puts there */
+    }
+    return (int)strlen(text);
+}
+
+char *trn__schedule_describe(trn_context *c, const trn_schedule *s)
+{
+    size_t n = 1;
+    for (const trn_schedule *k = s; k != NULL; k = k->after)
+        n++;
+    char *text = trn__alloc(c, n * WORDS);
+    if (text == NULL) {
+        trn__fail_memory(c, "the text of a schedule", n * WORDS);
+        return NULL;
+    }
+    char *end = text;
+    memcpy(text, "none", sizeof "none");
+    for (const trn_schedule *k = s; k != NULL; k = k->after)
+        end += describe_one(k, end);
+    return text;
 }

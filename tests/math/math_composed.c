@@ -122,9 +122,21 @@ const math_reference math_silu = {
 
 /* ---- gelu_tanh: x / (1 + e^-z), z = 2 sqrt(2/pi) (x + 0.044715 x^3) ---- */
 
-static long double gelu_tanh_z(long double x)
+/* z as result + *low: e^z has |z| times its relative error. */
+static long double gelu_tanh_z(long double x, long double *low)
 {
-    return 1.5957691216057307118L * (x + 0.044715L * x * x * x);
+    const long double c1 = 1.5957691216057307118L, c1_low = 0x1.f9678ap-65L;
+    const long double c3 = 0.044715L, c3_low = 0x1.355476p-71L;
+    const long double square = x * x, p = c3 * square;
+    const long double p_low =
+        fmal(c3, square, -p) + c3_low * square + c3 * fmal(x, x, -square);
+    const long double f = 1.0L + p, t = f - 1.0L; /* either may be larger */
+    const long double f_low = (1.0L - (f - t)) + (p - t) + p_low;
+    const long double w = c1 * f;
+    const long double w_low = fmal(c1, f, -w) + c1 * f_low + c1_low * f;
+    const long double z = x * w;
+    *low = fmal(x, w, -z) + x * w_low;
+    return z;
 }
 static double gelu_tanh_f(double x)
 {
@@ -133,7 +145,12 @@ static double gelu_tanh_f(double x)
 }
 static long double gelu_tanh_l(long double x)
 {
-    return x / one_plus_l(gelu_tanh_z(x));
+    long double low, z = gelu_tanh_z(x, &low);
+    if (!(fabsl(x) < 100.0L)) /* squares overflow */
+        return x > 0.0L ? x : x * 0.0L;
+    if (z < (long double)-708.39)
+        return x * 0.0L;
+    return x / (1.0L + expl(-z) * (1.0L - low));
 }
 static int gelu_tanh_m(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r)
 {
@@ -154,7 +171,8 @@ static int gelu_tanh_m(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r)
 }
 static double gelu_tanh_exponent(double x)
 {
-    return (double)gelu_tanh_z((long double)x);
+    long double low;
+    return (double)gelu_tanh_z((long double)x, &low);
 }
 
 const math_reference math_gelu_tanh = {
@@ -163,5 +181,4 @@ const math_reference math_gelu_tanh = {
     .exact1 = gelu_tanh_m,
     .exponent = gelu_tanh_exponent,
     .times_x = true,
-    .per_exponent = 4.0,
 };

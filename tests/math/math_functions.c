@@ -102,21 +102,6 @@ const math_function math_functions[] = {
 };
 const int n_math_functions = sizeof math_functions / sizeof math_functions[0];
 
-double math_bound(const math_function *f, bool f32, double x)
-{
-    if (f->reference->per_exponent == 0.0)
-        return f->bound[f32];
-    const double z = f->reference->exponent(x), least = f32 ? -88.0 : -709.0;
-    const double units = z < least ? -least : z < 0.0 ? -z : 0.0;
-    return f->bound[f32] + f->reference->per_exponent * units;
-}
-
-double math_shown(const math_function *f, bool f32, double x, double error)
-{
-    const double bound = math_bound(f, f32, x);
-    return bound > f->bound[f32] ? error * (f->bound[f32] / bound) : error;
-}
-
 const math_function *math_find(const char *name)
 {
     for (int i = 0; i < n_math_functions; i++)

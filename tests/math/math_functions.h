@@ -24,14 +24,13 @@ typedef struct math_reference {
      * times_x: the result has the sign of x, else it is +0 */
     double (*exponent)(double);
     bool times_x;
-    double per_exponent; /* ulp that each unit of a negative exponent adds */
 } math_reference;
 
 typedef struct math_function {
     const char *name;
     int n_in;
     size_t place[2]; /* in a kernel set: f64, f32 */
-    double bound[2];
+    double bound[2]; /* the largest error in ulp that is promised: f64, f32 */
     const math_reference *reference;
     void (*draw)(uint64_t *rng, bool f32, double *x, double *y);
 } math_function;
@@ -41,11 +40,6 @@ extern const int n_math_functions;
 
 /* Those of rows that are composed of exp or erfc: math_composed.c. */
 extern const math_reference math_gelu, math_sigmoid, math_silu, math_gelu_tanh;
-
-/* The largest error in ulp that is promised at x. */
-double math_bound(const math_function *f, bool f32, double x);
-/* An error at x, in proportion where the bound is larger than the table's. */
-double math_shown(const math_function *f, bool f32, double x, double error);
 
 const math_function *math_find(const char *name);
 
