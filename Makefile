@@ -7,6 +7,7 @@
 #   make CC=clang OPT=-O1             another compiler, another level
 #   make SAN=address,undefined test   with sanitizers and internal checks
 #   make WERROR=1 V=1                 warnings are errors; commands are shown
+#   make WITHOUT="zlib openmp"        as if these were not installed; WITHOUT=all
 #   make test T="matmul data"         only test_matmul.c and test_data.c
 #   make test T=add_op                only tests/add_op_test.sh
 #
@@ -35,7 +36,7 @@ SONAME := libtrn.so.$(MAJOR)
 
 # Targets that install or read and must not look for a compiler first.  Those
 # that build go on in a second make, which finds what was installed.
-SETUP := demo test test-xla test-math check deps deps-demo deps-test deps-xla deps-check
+SETUP := demo test test-xla test-math check without deps deps-demo deps-test deps-xla deps-check
 PLAIN := $(SETUP) help clean distclean format format-check layers sizes banned \
          docs-complete cases-complete self-test valgrind tsan \
          mutations mutations-check verify-pairs verify-matrix
@@ -43,6 +44,19 @@ GOALS := $(or $(MAKECMDGOALS),all)
 ifneq ($(filter $(SETUP) valgrind tsan,$(GOALS)),)
 .NOTPARALLEL:
 endif
+
+# ---- Optional libraries -----------------------------------------------------
+
+# Each with the tests that `make without` runs where it is left out; what it
+# means to the build are the variables HAVE_<NAME>, <NAME>_CFLAGS, <NAME>_LIBS.
+PART_TESTS := openmp:threads,threads_modes zlib:idx,data_files \
+              protobuf-c:hlo_module,lower,pjrt hdf5:checkpoint,checkpoint_files \
+              openblas:openblas,openblas_library \
+              jansson:trn_program mpfr:vmath
+PARTS := $(foreach p,$(PART_TESTS),$(firstword $(subst :, ,$(p))))
+LEFT_OUT := $(sort $(if $(filter all,$(WITHOUT)),$(PARTS),$(WITHOUT)))
+$(if $(filter-out $(PARTS),$(LEFT_OUT)),$(error \
+    WITHOUT: there is no $(filter-out $(PARTS),$(LEFT_OUT)); expected all, or of: $(PARTS)))
 
 # ---- Compiler, flags and the folder named after them -----------------------
 
@@ -74,6 +88,8 @@ ifneq ($(PROBED),yes)
 $(error the compiler '$(CC)' does not work)
 endif
 include $(CONFIG)
+$(foreach p,$(if $(LEFT_OUT),$(shell echo $(LEFT_OUT) | tr -d - | tr a-z A-Z)),\
+    $(foreach v,HAVE_$(p) $(p)_CFLAGS $(p)_LIBS,$(eval $(v) :=)))
 endif
 
 X86 := $(filter x86_64-%,$(MACHINE))
@@ -92,10 +108,11 @@ PEER_LIBS := $(if $(HAVE_OPENBLAS),$(OPENBLAS_LIBS)) \
 COMPILE = $(CC) $(BASE) $(WARN) $(LIB_DEFS) $(FOLDER) -MMD -MP $(CFLAGS)
 LINK = $(CC) $(OPT) -pthread $(if $(SAN),-fsanitize=$(SAN)) $(CFLAGS)
 ifdef CONFIG
-# Flags of tools, tests and benchmarks are not in the name: these objects depend
+# Flags of tools, tests, benchmarks and OpenBLAS are not in the name: these objects depend
 # on $(CONFIG), so what `make test` installs does not rebuild the library.
 KEY := $(call checksum,$(CC_ID) $(BASE) $(WARN) $(LIB_DEFS) $(LIBS) \
-                       $(CFLAGS) $(LDFLAGS))
+                       $(CFLAGS) $(LDFLAGS) \
+                       $(LEFT_OUT) $(filter HAVE_%,$(MAKEOVERRIDES)))
 B := build/$(KEY)
 else
 B := build/none
@@ -111,6 +128,8 @@ TOOL_SRC := $(sort $(wildcard tools/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*.c))
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 LONG_SRC := tests/random_long.c
+# The files of the library that ask whether it may load OpenBLAS.
+BLAS_SRC := libtrn/context/context.c backends/cpu/cpu_blas.c
 HELPER_SRC := $(filter-out $(TEST_SRC) $(LONG_SRC),$(sort $(wildcard tests/*.c)))
 BENCH_SRC := $(sort $(wildcard bench/*.c))
 C_FILES = $(sort $(wildcard $(foreach e,c h,$(foreach p,* */* */*/*,$(C_DIRS:%=%/$(p).$(e))))))
@@ -139,6 +158,8 @@ endif
 
 # Instruction sets and libraries belong to folders, one file excepted.
 $(B)/kernels/avx2/%.o: FOLDER := -mavx2 -mfma -mf16c
+$(call objects,$(BLAS_SRC)) $(BLAS_SRC:%.c=$(B)/free/%.o): FOLDER := \
+    $(if $(HAVE_OPENBLAS),-DTRN_HAVE_OPENBLAS)
 $(B)/libtrn/context/threads_openmp.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/libtrn/io/%.o: FOLDER := $(HDF5_CFLAGS)
 $(B)/tools/%.o: FOLDER := $(TOOL_DEFS)
@@ -148,7 +169,7 @@ OMP_TESTS := threads host_state host_openmp
 $(foreach f,$(OMP_TESTS),$(B)/tests/test_$(f).o) $(B)/tests/host_state.o: FOLDER := $(if $(HAVE_OPENMP),-fopenmp)
 $(B)/tests/amx_tile.o: FOLDER := $(if $(HAVE_AMX),-mamx-tile -mamx-bf16 -DTRN_HAVE_AMX)
 $(B)/bench/%.o: FOLDER := $(PEER_DEFS)
-$(call objects,$(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)
+$(BLAS_SRC:%.c=$(B)/free/%.o) $(call objects,$(BLAS_SRC) $(TOOL_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC)): $(CONFIG)
 
 $(B)/%.o: %.c
 	$(SAY) CC $<
@@ -193,7 +214,7 @@ $(B)/trn $(EXAMPLES) $(TESTS) $(B)/random-long $(B)/bench-trn: $(B)/libtrn.a
 	    @ln -sfn $(KEY)/$(@F) build/$(@F)))
 
 include scripts/plugins.mk scripts/hlo.mk scripts/xla.mk scripts/math.mk scripts/bench.mk \
-        scripts/numerics.mk
+        scripts/numerics.mk scripts/without.mk
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(PLUGINS:.so=.o) $(call objects,$(LOOP_SRC) \
   $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(HELPER_SRC) $(LONG_SRC) $(BENCH_SRC) $(XLA_SRC)))
 
@@ -213,7 +234,7 @@ test-run: test-build
 	$(if $(CHOSEN)$(CHOSEN_SH),,$(error no tests/test_*.c$(if $(T), named $(T))))
 	@mkdir -p $(B)/tests
 	$(Q)TRN_BUILD=$(CURDIR)/$(B) TRN_LIBS='$(LIBS)' CC='$(CC)' \
-	    sh scripts/run_tests.sh $(B)/tests $(CHOSEN_SH) $(CHOSEN:%.c=$(B)/%)
+	    TRN_LEFT_OUT='$(LEFT_OUT)' sh scripts/run_tests.sh $(B)/tests $(CHOSEN_SH) $(CHOSEN:%.c=$(B)/%)
 
 N ?= 10000
 SEED ?= 0

@@ -36,7 +36,7 @@ typedef struct bench_family {
 } bench_family;
 
 extern const bench_family bench_peak, bench_matmul, bench_overhead,
-    bench_capture, bench_step, bench_graph, bench_rules;
+    bench_capture, bench_step, bench_graph, bench_rules, bench_openblas;
 
 /* One measured figure: its name ("share_of_peak"), unit and statistics. */
 typedef struct bench_figure {

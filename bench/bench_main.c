@@ -12,7 +12,7 @@
 
 static const bench_family *const families[] = {
     &bench_peak, &bench_overhead, &bench_matmul, &bench_capture,
-    &bench_step, &bench_graph,    &bench_rules,
+    &bench_step, &bench_graph,    &bench_rules,  &bench_openblas,
 };
 enum { N_FAMILIES = (int)(sizeof families / sizeof families[0]) };
 

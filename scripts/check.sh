@@ -23,7 +23,7 @@ step() { # step <name> <words for make>...
     printf "%-6s %4d s" $result $(($(date +%s) - start))
     # What was tested and skipped is part of the result.
     case $name in
-    verify*) printf '  %s\n' "$(tail -n 1 "$log")" ;;
+    verify* | without*) printf '  %s\n' "$(tail -n 1 "$log")" ;;
     tests*) printf '  %s\n' "$(tail -n 1 "$log")"
         grep '^  skipped ' "$log" || : ;;
     *) echo ;;
@@ -43,6 +43,7 @@ step 'gcc, no warnings' CC=gcc WERROR=1 LINKS=no all test-build test-xla-build b
 step 'names' CC=gcc WERROR=1 LINKS=no names
 step 'exported symbols' CC=gcc WERROR=1 LINKS=no symbols
 step 'instructions' CC=gcc WERROR=1 LINKS=no instructions
+step 'without parts' CC=gcc WERROR=1 without-run
 step 'clang, no warnings' CC=clang WERROR=1 LINKS=no all test-build test-xla-build bench-build
 step 'instructions, clang' CC=clang WERROR=1 LINKS=no instructions
 step 'verify, all pairs' verify-pairs

@@ -63,6 +63,9 @@ ours() {
         case $2 in kernels/* | trn/types.h | trn/ops.def) return 0 ;; esac
         ;;
     backends/cpu/*)
+        # As in dispatch: before dlopen() gets a path of the user's.
+        [ "$1 $2" = 'backends/cpu/cpu_blas.c backends/pjrt/pjrt_object.h' ] &&
+            return 0
         case $2 in trn.h | trn/* | kernels/* | backends/cpu/*) return 0 ;; esac
         ;;
     backends/hlo/*) case $2 in trn.h | trn/* | backends/hlo/*) return 0 ;; esac ;;
@@ -103,6 +106,8 @@ foreign() {
     libtrn/comm/*) has mpi.h "$2" ;;
     kernels/generic/*) return 1 ;;
     kernels/*/* | kernels/*_avx2.h) has "$intrinsics" "$2" ;;
+    # OpenBLAS is loaded when it is asked for, and its threads are the process's.
+    backends/cpu/cpu_blas.c) has 'dlfcn.h pthread.h' "$2" ;;
     backends/cpu/*) has 'cblas.h lapacke.h' "$2" || has "$intrinsics" "$2" ;;
     backends/hlo/* | backends/trn3/sim/*)
         has protobuf-c/protobuf-c.h "$2"

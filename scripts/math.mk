@@ -15,7 +15,7 @@ MATH_PARTS := $(call objects,$(addprefix tests/math/math_,composed.c draws.c fun
 
 $(call objects,$(MATH_SRC)): $(CONFIG)
 $(B)/tests/math/math_generic_fma.o: FOLDER := $(if $(X86),-mfma)
-$(B)/tests/test_vmath: $(MATH_PARTS)
+$(B)/tests/test_vmath: $(if $(HAVE_MPFR),$(MATH_PARTS))
 $(B)/math.list: LIST = $(MATH_SRC)
 $(B)/test-math: $(call objects,$(MATH_SRC)) $(B)/math.list $(B)/libtrn.a
 	$(SAY) LD $@

@@ -9,10 +9,10 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "backends/pjrt/pjrt.h"
 #include "tests/captured.h"
+#include "tests/plugin_path.h"
 
 /* The functions of the shim. */
 typedef struct pjrt_shim {
@@ -28,23 +28,6 @@ typedef struct pjrt_shim {
 } pjrt_shim;
 
 static pjrt_shim shim;
-
-/* "<folder of the tests>/plugins/<file>", wherever below it this program is */
-static inline const char *plugin_path(const char *file)
-{
-    static char path[4400];
-    char program[4096];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    assert_true(n > 0);
-    program[n] = '\0';
-    do {
-        char *slash = strrchr(program, '/');
-        CHECK(slash != NULL, "there is no plugins/%s\n", file);
-        *slash = '\0';
-        snprintf(path, sizeof path, "%s/plugins/%s", program, file);
-    } while (access(path, F_OK) != 0);
-    return path;
-}
 
 static inline const char *pjrt_device_at(const char *path)
 {

@@ -87,6 +87,7 @@ static void check_trains(const char *device, const char *name)
     for (int round = 0; round < 2; round++) { /* loaded, and found again */
         CHECK(open_on(&c, device) == TRN_OK, "%s\n", trn_errmsg(c));
         assert_string_equal(trn_device_name(c), name);
+        assert_false(trn_reproducible(c)); /* it has never said so */
         train(c, there, N_STEPS);
         assert_int_equal(trn_close(c), TRN_OK);
         assert_memory_equal(here, there, sizeof here);

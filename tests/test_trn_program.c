@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "tests/plugin_path.h"
 
 #ifdef TRN_HAVE_JANSSON
 #include <jansson.h>
@@ -180,12 +181,40 @@ static void info_tells_what_was_asked_for(void **state)
     static outcome r;
     run(&r, "TRN_CPU_ISA=generic TRN_NUM_THREADS=3 TRN_ENGINE=pool", "info");
     expect(&r, 0, "instruction set   " GENERIC_SET "\n");
+    expect(&r, 0, "reproducible      yes\n");
     expect(&r, 0, "threads           3\n");
     expect(&r, 0, "engine            pool\n");
     expect(&r, 0, "device            cpu\n");
     expect(&r, 0, trn_numerics_version());
     expect(&r, 0, "CPU features");
     expect(&r, 0, "compiler");
+}
+
+static void digests_of_this_machine_alone_are_marked(void **state)
+{
+    (void)state;
+    static outcome r;
+    char setting[4600];
+    snprintf(setting, sizeof setting,
+             "TRN_MATMUL=openblas TRN_OPENBLAS_LIBRARY='%s'",
+             plugin_path("fake_openblas_threads.so"));
+    run(&r, setting, "info 2>&1");
+    if (r.status != 0) {
+        expect(&r, 1, "built without OpenBLAS");
+        print_message("built without OpenBLAS\n");
+        skip();
+    }
+    expect(&r, 0, "matmul by OpenBLAS 1.2.3 Paper: not reproducible\n");
+    expect(&r, 0, "reproducible      no\n");
+    run(&r, setting, "verify --quick 2>/dev/null");
+    expect(&r, 0, "\n# not reproducible, digests of this machine alone: cpu, ");
+    run(&r, setting, "verify --quick 2>&1 >/dev/null");
+    const char *warning = strstr(r.text, "trn: warning: ");
+    assert_non_null(warning);
+    assert_null(strstr(warning + 1, "trn: warning: "));
+    run(&r, "", "verify --quick 2>/dev/null");
+    assert_int_equal(r.status, 0);
+    assert_null(strstr(r.text, "not reproducible"));
 }
 
 static void info_lists_each_part_as_present_or_absent(void **state)
@@ -236,6 +265,7 @@ static void info_as_json_has_the_same_facts(void **state)
                         trn_numerics_version());
     assert_string_equal(text_at(root, "device"), "cpu");
     assert_string_equal(text_at(root, "instruction_set"), GENERIC_SET);
+    assert_true(json_is_true(json_object_get(root, "reproducible")));
     assert_string_equal(text_at(root, "engine"), "pool");
     assert_int_equal(json_integer_value(json_object_get(root, "threads")), 2);
     json_t *parts = json_object_get(root, "parts");
@@ -254,6 +284,7 @@ static void verify_as_json_has_a_line_for_each_digest(void **state)
         "verify --quick --json --exec captured 2>/dev/null");
     assert_int_equal(r.status, 0);
     json_t *root = parse(&r);
+    assert_true(json_is_true(json_object_get(root, "reproducible")));
     json_t *lines = json_object_get(root, "lines");
     assert_true(json_array_size(lines) >= 8);
     for (size_t i = 0; i < json_array_size(lines); i++) {
@@ -356,6 +387,7 @@ int main(void)
         cmocka_unit_test(output_that_cannot_be_written_is_an_error),
         TRN_TEST(checkpoints_are_checked_and_listed),
         cmocka_unit_test(info_tells_what_was_asked_for),
+        cmocka_unit_test(digests_of_this_machine_alone_are_marked),
         cmocka_unit_test(info_lists_each_part_as_present_or_absent),
         cmocka_unit_test(graph_prints_the_step_as_text_and_as_a_drawing),
         cmocka_unit_test(graph_prints_the_step_as_hlo),

@@ -30,7 +30,8 @@ int tool_json_available(const char *command);
 /* Says the context's error on stderr; returns TOOL_FAILED. */
 int tool_error(const char *command, const trn_context *c);
 
-/* The log hook of the commands' contexts: warnings go to stderr. */
+/* The log hook of the commands' contexts: warnings go to stderr, the same one
+ * once. */
 void tool_log(void *user, trn_log_level level, const char *text);
 
 /* The commands. */

@@ -85,6 +85,7 @@ static void print_text(const trn_context *c)
     printf("%-17s %s\n", "numerics version", trn_numerics_version());
     printf("%-17s %s\n", "device", trn_device_name(c));
     printf("%-17s %s\n", "instruction set", trn_device_description(c));
+    printf("%-17s %s\n", "reproducible", trn_reproducible(c) ? "yes" : "no");
     printf("%-17s %s\n", "engine", trn_engine_name(c));
     printf("%-17s %d\n", "threads", trn_thread_count(c));
     print_list("parts present", part_at, true);
@@ -106,13 +107,13 @@ static json_t *json_list(list_fn *at)
 
 static int print_json(const trn_context *c)
 {
-    json_t *root =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o, s:s}", "version",
-                  trn_version(), "numerics_version", trn_numerics_version(),
-                  "device", trn_device_name(c), "instruction_set",
-                  trn_device_description(c), "engine", trn_engine_name(c),
-                  "threads", trn_thread_count(c), "parts", json_list(part_at),
-                  "cpu_features", json_list(feature_at), "compiler", COMPILER);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:o, s:o, s:s}", "version",
+        trn_version(), "numerics_version", trn_numerics_version(), "device",
+        trn_device_name(c), "instruction_set", trn_device_description(c),
+        "reproducible", trn_reproducible(c), "engine", trn_engine_name(c),
+        "threads", trn_thread_count(c), "parts", json_list(part_at),
+        "cpu_features", json_list(feature_at), "compiler", COMPILER);
     int bad = root == NULL || json_dumpf(root, stdout, JSON_INDENT(2)) != 0;
     json_decref(root);
     if (bad) {

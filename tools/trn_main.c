@@ -70,7 +70,9 @@ static void usage(FILE *out)
                 commands[i].what);
     fprintf(out, "\nenvironment: TRN_DEVICE, TRN_DEVICE_OPTIONS,\n"
                  "  TRN_CPU_ISA (auto, generic, avx2), TRN_NUM_THREADS,\n"
-                 "  TRN_ENGINE (pool, openmp), TRN_EXEC (eager, captured)\n");
+                 "  TRN_ENGINE (pool, openmp), TRN_EXEC (eager, captured),\n"
+                 "  TRN_MATMUL (reproducible, openblas), "
+                 "TRN_OPENBLAS_LIBRARY\n");
 }
 
 static int help(int n_args, char **args)
@@ -129,9 +131,12 @@ int tool_json_available(const char *name)
 
 void tool_log(void *user, trn_log_level level, const char *text)
 {
+    static char last[400]; /* a command may open a context again and again */
     (void)user;
-    if (level == TRN_LOG_WARNING)
-        fprintf(stderr, "trn: warning: %s\n", text);
+    if (level != TRN_LOG_WARNING || strcmp(last, text) == 0)
+        return;
+    snprintf(last, sizeof last, "%s", text);
+    fprintf(stderr, "trn: warning: %s\n", text);
 }
 
 int tool_error(const char *name, const trn_context *c)

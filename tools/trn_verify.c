@@ -4,6 +4,8 @@
  * element type, with what ran: instruction set, engine, threads, device, and
  * whether steps were captured.
  *
+ * Where trn_reproducible() says no, so does a line before the first of them.
+ *
  * Two machines, builds or settings whose lines agree in the digests compute
  * the same bits.  Time goes to standard error alone, so that whole outputs can
  * be compared.
@@ -29,6 +31,8 @@ typedef struct settings {
     const char *device; /* NULL: as the environment has it */
     uint32_t exec;
     void *list; /* json_t *, the lines so far */
+    bool told;  /* that these digests are of this machine */
+    bool reproducible;
 } settings;
 
 /* What ran, not what was asked for. */
@@ -92,15 +96,29 @@ static void write_line(const settings *s, const trn_context *c,
     fflush(stdout);
 }
 
-static int open_context(const settings *s, trn_context **c)
+/* Digests of this machine alone are marked. */
+static void tell_reproducible(settings *s, const trn_context *c)
+{
+    s->reproducible = trn_reproducible(c);
+    if (s->reproducible || s->told)
+        return;
+    s->told = true;
+    if (!s->json)
+        printf("# not reproducible, digests of this machine alone: %s, %s\n",
+               trn_device_name(c), trn_device_description(c));
+}
+
+static int open_context(settings *s, trn_context **c)
 {
     trn_options o = TRN_OPTIONS_INIT;
     o.seed = VERIFY_SEED;
     o.log = tool_log;
     o.device = s->device;
     o.exec = s->exec;
-    if (trn_open(c, &o) == TRN_OK)
+    if (trn_open(c, &o) == TRN_OK) {
+        tell_reproducible(s, *c);
         return TOOL_OK;
+    }
     int status = tool_error("verify", *c);
     trn_close(*c);
     return status;
@@ -116,7 +134,7 @@ static int check_learning(const verify_model *m, const verify_result *r)
     return TOOL_FAILED;
 }
 
-static int verify_one_model(const settings *s, const verify_model *m)
+static int verify_one_model(settings *s, const verify_model *m)
 {
     trn_context *c;
     verify_result r;
@@ -145,7 +163,7 @@ static void row_line(void *user, const char *name, const char *digest)
     write_line(u->s, u->c, name, u->dtype, "-", digest);
 }
 
-static int verify_one_dtype(const settings *s, trn_dtype dtype)
+static int verify_one_dtype(settings *s, trn_dtype dtype)
 {
     trn_context *c;
     char digest[VERIFY_DIGEST];
@@ -161,7 +179,7 @@ static int verify_one_dtype(const settings *s, trn_dtype dtype)
     return status;
 }
 
-static int verify_all(const settings *s)
+static int verify_all(settings *s)
 {
     int status = TOOL_OK;
     if (!s->json)
@@ -180,9 +198,9 @@ static int verify_json(settings *s)
 {
     s->list = json_array();
     int status = verify_all(s);
-    json_t *root =
-        json_pack("{s:s, s:s, s:O}", "version", trn_version(),
-                  "numerics_version", trn_numerics_version(), "lines", s->list);
+    json_t *root = json_pack("{s:s, s:s, s:b, s:O}", "version", trn_version(),
+                             "numerics_version", trn_numerics_version(),
+                             "reproducible", s->reproducible, "lines", s->list);
     if (status == TOOL_OK) {
         if (root == NULL || json_dumpf(root, stdout, JSON_INDENT(2)) != 0) {
             fprintf(stderr, "trn verify: the JSON could not be written\n");

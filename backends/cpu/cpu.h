@@ -42,10 +42,14 @@ typedef struct trn__cpu_block {
     size_t bytes, taken;
 } trn__cpu_block;
 
+typedef struct trn__blas trn__blas; /* cpu_blas.h */
+
 struct trn_device {
     const trn_host_services *host;
     trn__kernel_set set;
     trn__cpu_loops loops[TRN_OP_LIMIT];
+    trn__blas *blas; /* NULL: products are those of the kernels */
+    char description[160];
     trn__cpu_block work; /* cpu_workspace.h */
     uint64_t last_ticket;
     trn_outcome outcome[TRN__CPU_OUTCOMES]; /* of ticket, modulo */

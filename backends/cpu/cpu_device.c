@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of the CPU device: opening with a choice of kernel set, and memory,
- * whose handles are host addresses.
+ * The table of the CPU device: opening with a choice of kernel set and of
+ * what multiplies matrices, and memory, whose handles are host addresses.
  */
+#include "backends/cpu/cpu_blas.h"
 #include "backends/cpu/cpu_program.h"
+#include "trn/context.h" /* levels of the log */
 
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +61,25 @@ static int32_t choose_set(const trn_host_services *host, const char *argument,
     return host->fail(host->host, TRN_ERR_UNSUPPORTED, text);
 }
 
+/* The option "matmul". */
+static int32_t choose_products(const trn_host_services *host, trn_device *dev)
+{
+    char text[200];
+    const int32_t status = trn__blas_open(host, &dev->blas);
+    snprintf(dev->description, sizeof dev->description, "%s", dev->set.name);
+    if (status != TRN_OK || dev->blas == NULL)
+        return status;
+    snprintf(dev->description, sizeof dev->description,
+             "%s, matmul by %s: not reproducible", dev->set.name,
+             dev->blas->name);
+    snprintf(text, sizeof text,
+             "trn_open: matmul by %s: the bits of f32 and f64 products depend "
+             "on processor and threads",
+             dev->blas->name);
+    host->log(host->host, TRN_LOG_WARNING, text);
+    return TRN_OK;
+}
+
 static int32_t cpu_open(const trn_host_services *host, const char *argument,
                         trn_device **device)
 {
@@ -69,7 +90,9 @@ static int32_t cpu_open(const trn_host_services *host, const char *argument,
                           "out of memory opening the CPU device");
     memset(dev, 0, sizeof *dev);
     dev->host = host;
-    const int32_t status = choose_set(host, argument, &dev->set);
+    int32_t status = choose_set(host, argument, &dev->set);
+    if (status == TRN_OK)
+        status = choose_products(host, dev);
     if (status != TRN_OK) {
         host->dealloc(host->host, dev);
         return status;
@@ -119,7 +142,12 @@ static int32_t cpu_read(trn_device *dev, const trn_buffer *buffer,
 
 static const char *cpu_describe(trn_device *dev)
 {
-    return dev->set.name;
+    return dev->description;
+}
+
+static bool cpu_reproducible(trn_device *dev)
+{
+    return dev->blas == NULL;
 }
 
 int32_t trn__cpu_no_memory(trn_device *dev)
@@ -157,4 +185,5 @@ const trn_backend trn__cpu_backend = {
     .describe = cpu_describe,
     .program_bytes = trn__cpu_program_bytes,
     .op_limit = TRN_OP_KNOWN,
+    .reproducible = cpu_reproducible,
 };

@@ -4,7 +4,9 @@
  *
  * A transpose only swaps strides.  Small products and big batches are computed
  * one item per thread, others by all threads together; the bits are the same.
+ * OpenBLAS, where it was asked for, comes before both; its bits are not.
  */
+#include "backends/cpu/cpu_blas.h"
 #include "backends/cpu/cpu_matmul.h"
 #include "backends/cpu/cpu_workspace.h"
 
@@ -90,6 +92,10 @@ static bool by_items(const trn__cpu_products *p)
 static int32_t multiply_all(trn__cpu_products *p)
 {
     trn_device *dev = p->one.dev;
+    if (trn__blas_takes(p)) {
+        trn__blas_multiply(p);
+        return TRN_OK;
+    }
     if (by_items(p)) {
         const double work = work_of_one(p);
         const int64_t grain =
@@ -151,7 +157,7 @@ size_t trn__cpu_matmul_workspace(trn_device *dev, const trn_op_call *call)
     if (numel == 0 || (!f16 && y->dtype != TRN_F32 && y->dtype != TRN_F64))
         return 0;
     set_up(&p, dev, call);
-    if (p.one.k == 0)
+    if (p.one.k == 0 || trn__blas_takes(&p))
         return 0;
     if (f16)
         p.one.c_dtype = TRN_F32;

@@ -193,6 +193,15 @@ static const char *loop_describe(trn_device *dev)
      TRN_DTYPE_BIT(TRN_I64) | TRN_DTYPE_BIT(TRN_I32) |  \
      TRN_DTYPE_BIT(TRN_U32) | TRN_DTYPE_BIT(TRN_U8) | TRN_DTYPE_BIT(TRN_BOOL))
 
+#ifdef TRN_HAS_REPRODUCIBLE
+/* The kernels are the host's reference. */
+static bool loop_reproducible(trn_device *dev)
+{
+    (void)dev;
+    return true;
+}
+#endif
+
 static const trn_backend loop_backend = {
     .size = sizeof(trn_backend),
     .version = TRN_BACKEND_VERSION,
@@ -218,6 +227,9 @@ static const trn_backend loop_backend = {
     .describe = loop_describe,
     .alloc_like = loop_alloc_like,
     .op_limit = TRN_OP_KNOWN,
+#ifdef TRN_HAS_REPRODUCIBLE
+    .reproducible = loop_reproducible,
+#endif
 };
 
 const trn_backend *trn_plugin_backend(uint32_t host_version)

@@ -63,7 +63,7 @@ typedef struct trn_host_services {
     void (*log)(void *host, uint32_t level, const char *text);
     /* an option by name, NULL if not set: "cpu_isa", "reference_isa" (the set
      * of the kernels behind reference_op: "avx2"), and what the program has set
-     * for devices (trn_options.device_options) */
+     * for devices (trn_options.device_options, and TRN_MATMUL for "matmul") */
     const char *(*option)(void *host, const char *name);
     /* leaves `message` as the context's error, unless one is pending; returns
      * `status` */
@@ -164,6 +164,9 @@ struct trn_backend {
      * are decomposed or refused and never come to it.  0 or absent: 94, the
      * ids of the freeze */
     uint32_t op_limit;
+    /* has all that it computes the bits of reference_op?  NULL: it need not */
+    bool (*reproducible)(trn_device *device);
+#define TRN_HAS_REPRODUCIBLE 1
 };
 
 TRN_END_DECLS

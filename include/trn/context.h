@@ -205,9 +205,18 @@ TRN_API const char *trn_device_description(const trn_context *c);
 TRN_API const char *trn_engine_name(const trn_context *c);
 TRN_API int trn_thread_count(const trn_context *c);
 
+/*
+ * Does what c computes have the bits of trn_numerics_version(), which are the
+ * same on every machine and for any number of threads?  On the CPU unless
+ * matrix products are OpenBLAS's (TRN_MATMUL); not on a device that computes
+ * in an order of its own, as PJRT plug-ins do.  For c NULL: no.
+ */
+TRN_API bool trn_reproducible(const trn_context *c);
+
 /* The version of the library that runs ("0.1.0"), its numerics version, and
- * one optional part after the other ("openmp", "zlib", "protobuf-c", "hdf5") by
- * index from 0, with whether this build has it; NULL past the last. */
+ * one optional part after the other ("openmp", "zlib", "protobuf-c", "hdf5",
+ * "openblas") by index from 0, with whether this build has it; NULL past the
+ * last. */
 TRN_API const char *trn_version(void);
 TRN_API const char *trn_numerics_version(void);
 TRN_API const char *trn_build_part(int index, bool *present);

@@ -273,6 +273,12 @@ const char *trn_device_description(const trn_context *c)
                                         : c->backend->describe(c->device);
 }
 
+bool trn_reproducible(const trn_context *c)
+{
+    return c != NULL && c->device != NULL && c->backend->reproducible != NULL &&
+           c->backend->reproducible(c->device);
+}
+
 const char *trn_engine_name(const trn_context *c)
 {
     return c == NULL || c->engine == NULL ? "none" : c->engine;
@@ -312,12 +318,18 @@ const char *trn_numerics_version(void)
 #else
 #define HAVE_HDF5 false
 #endif
+#ifdef TRN_HAVE_OPENBLAS
+#define HAVE_OPENBLAS true
+#else
+#define HAVE_OPENBLAS false
+#endif
 
 const char *trn_build_part(int index, bool *present)
 {
-    const char *const names[] = {"openmp", "zlib", "protobuf-c", "hdf5"};
+    const char *const names[] = {"openmp", "zlib", "protobuf-c", "hdf5",
+                                 "openblas"};
     const bool have[] = {trn__openmp_available(), HAVE_ZLIB, HAVE_PROTOBUFC,
-                         HAVE_HDF5};
+                         HAVE_HDF5, HAVE_OPENBLAS};
     if (index < 0 || index >= (int)(sizeof have / sizeof have[0]))
         return NULL;
     if (present != NULL)

@@ -175,7 +175,8 @@ const char *trn__env(const char *name);
 bool trn__env_any_openmp(void);
 int trn__online_cores(void);
 
-/* Options of devices, from a text that `source` is the name of; NULL: none. */
+/* Options of devices, from a text that `source` is the name of (NULL: none) and
+ * from variables that stand for single ones. */
 trn_status trn__device_options_open(trn_context *c, const char *source,
                                     const char *text);
 void trn__device_options_close(trn_context *c);

@@ -2,8 +2,8 @@
  *
  * Options of devices: "name=value;name=value", taken apart once at trn_open.
  *
- * A name is what some device knows; the core knows none of them, but notes
- * which were asked for, to warn of the others.
+ * A name is what some device knows; the core knows only which of them have a
+ * variable, and notes which were asked for, to warn of the others.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +23,43 @@ static trn_status refuse(trn_context *c, const char *source, const char *text,
                      "trn_open: %s is \"%.200s\": %s; expected "
                      "name=value;name=value",
                      source, text, why);
+}
+
+/* Variables that stand for an option where the text does not have it. */
+static const struct {
+    const char *option, *variable;
+} variables[] = {
+    {"matmul", "TRN_MATMUL"},
+    {"openblas_library", "TRN_OPENBLAS_LIBRARY"},
+};
+enum { N_VARIABLES = (int)(sizeof variables / sizeof variables[0]) };
+
+static size_t bytes_of_variables(void)
+{
+    size_t n = 0;
+    for (int i = 0; i < N_VARIABLES; i++) {
+        const char *value = trn__env(variables[i].variable);
+        if (value != NULL)
+            n += strlen(variables[i].option) + strlen(value) + 2;
+    }
+    return n;
+}
+
+/* Puts them behind what the text has, which is found first: at `at` in the
+ * list, from number n on.  A variable is there for every program, also for one
+ * whose device does not ask. */
+static void add_variables(trn_context *c, char *at, size_t n)
+{
+    for (int i = 0; i < N_VARIABLES; i++) {
+        const char *value = trn__env(variables[i].variable);
+        if (value == NULL)
+            continue;
+        memcpy(at, variables[i].option, strlen(variables[i].option) + 1);
+        at += strlen(at) + 1;
+        memcpy(at, value, strlen(value) + 1);
+        at += strlen(at) + 1;
+        c->options_asked[n++] = true;
+    }
 }
 
 /* The option that begins at `at` ends where? */
@@ -52,27 +89,33 @@ static const char *cut(const char *known, char *at, char *end)
 trn_status trn__device_options_open(trn_context *c, const char *source,
                                     const char *text)
 {
-    size_t n = text == NULL ? 0 : strlen(text);
-    if (n == 0)
+    const size_t n = text == NULL ? 0 : strlen(text);
+    const size_t more = bytes_of_variables();
+    size_t marks = n > 0 ? 1 : 0; /* as many as there may be options */
+    size_t found = 0;
+    if (n + more == 0)
         return TRN_OK;
-    size_t marks = 1; /* as many as there may be options */
     for (size_t i = 0; i < n; i++)
         marks += text[i] == ';';
     /* An empty name ends the list; the marks stand behind it. */
-    char *list = trn__alloc_zeroed(c, n + 2 + marks);
+    const size_t length = n + more + 2;
+    const size_t bytes = length + marks + N_VARIABLES;
+    char *list = trn__alloc_zeroed(c, bytes);
     if (list == NULL)
-        return trn__fail_memory(c, "trn_open: options of devices",
-                                n + 2 + marks);
-    memcpy(list, text, n + 1);
+        return trn__fail_memory(c, "trn_open: options of devices", bytes);
+    if (n > 0)
+        memcpy(list, text, n + 1);
     c->device_options = list;
-    c->options_asked = (bool *)(list + n + 2);
-    for (char *at = list; at < list + n;) {
+    c->options_asked = (bool *)(list + length);
+    char *at = list;
+    for (; at < list + n; found++) {
         char *end = end_of(at);
         const char *why = cut(list, at, end);
         if (why != NULL)
             return refuse(c, source, text, why);
         at = end + 1;
     }
+    add_variables(c, at, found);
     return TRN_OK;
 }
 
