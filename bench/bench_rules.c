@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cases "rules:...": what rules that docs/numerics.md fixes cost, in the
- * demo's step or, of the mean, in a reduction.
+ * demo's step, or of one op against another way to compute it.
  *
  * Three models take turns at 20 steps each: two by the rules, one without some
  * of them.  All are of one build of the library (bench/free_order/,
@@ -206,7 +206,7 @@ static bench_outcome run_steps(bench_run *r, int which)
     return why == NULL ? BENCH_OK : bench_wrong(cases[which].name, why);
 }
 
-/* ---- the first element in a mean ---- */
+/* ---- one op against another way to compute it ---- */
 
 static void mean_of(void *arg)
 {
@@ -214,52 +214,88 @@ static void mean_of(void *arg)
         trn_tensor_release(trn_mean(arg, TRN_AXIS(1), false));
 }
 
-/* The same but for the first element, and a division for each row. */
+/* The same but for the first element, in f64 the largest magnitude, and a
+ * division for each row. */
 static void sum_of(void *arg)
 {
     for (int i = 0; i < STEPS; i++)
         trn_tensor_release(trn_sum(arg, TRN_AXIS(1), false));
 }
 
-static bench_outcome run_mean(bench_run *r)
+static void product_of(void *arg)
 {
-    const int64_t shape[] = {256, 4096}; /* 4 MiB */
-    trn_tensor *x = trn_uniform(trn_generator_default(r->c), TRN_F32, 2, shape);
-    const work w[] = {{mean_of, x}, {mean_of, x}, {sum_of, x}};
-    if (x == NULL)
-        return bench_wrong("rules:mean", trn_errmsg(r->c));
-    measure(r, "rules:mean", w, 1e6 / STEPS);
+    trn_tensor_release(trn_matmul_trans(arg, arg, false, true));
+}
+
+/* The same in f32, rounded once. */
+static void product_in_f32(void *arg)
+{
+    trn_tensor *x = trn_cast(arg, TRN_F32);
+    trn_tensor *y = trn_matmul_trans(x, x, false, true);
+    trn_tensor_release(trn_cast(y, TRN_BF16));
+    trn_tensor_release(y);
+    trn_tensor_release(x);
+}
+
+static const struct {
+    const char *name;
+    trn_dtype dtype;
+    int64_t shape[2];
+    int repeats;
+    void (*rules)(void *arg);
+    void (*free)(void *arg);
+} ops[] = {
+    {"rules:mean", TRN_F32, {256, 4096}, STEPS, mean_of, sum_of},
+    {"rules:mean:f64", TRN_F64, {128, 4096}, STEPS, mean_of, sum_of},
+    {"rules:bf16-product", TRN_BF16, {128, 128}, 1, product_of, product_in_f32},
+};
+
+enum { N_OPS = sizeof ops / sizeof ops[0] };
+
+static bench_outcome run_op(bench_run *r, int which)
+{
+    trn_tensor *x = trn_uniform(trn_generator_default(r->c), ops[which].dtype,
+                                2, ops[which].shape);
+    const work w[] = {
+        {ops[which].rules, x}, {ops[which].rules, x}, {ops[which].free, x}};
+    if (x != NULL)
+        measure(r, ops[which].name, w, 1e6 / ops[which].repeats);
     trn_tensor_release(x);
     return trn_errcode(r->c) == TRN_OK
                ? BENCH_OK
-               : bench_wrong("rules:mean", trn_errmsg(r->c));
+               : bench_wrong(ops[which].name, trn_errmsg(r->c));
 }
 
 static bench_outcome run(bench_run *r, const char *name)
 {
-    int which = 0;
-    while (which < N_CASES && strcmp(name, cases[which].name) != 0)
-        which++;
-    if (which == N_CASES && strcmp(name, "rules:mean") != 0)
-        return BENCH_UNKNOWN;
-    if (!bench_fma_available()) {
+    for (int i = 0; i < N_OPS; i++) {
+        if (strcmp(name, ops[i].name) == 0)
+            return run_op(r, i);
+    }
+    for (int i = 0; i < N_CASES; i++) {
+        if (strcmp(name, cases[i].name) != 0)
+            continue;
+        if (bench_fma_available())
+            return run_steps(r, i);
         fprintf(stderr, "bench-trn: %s: unavailable: no AVX2 and FMA here\n",
                 name);
         return BENCH_OK;
     }
-    return which == N_CASES ? run_mean(r) : run_steps(r, which);
+    return BENCH_UNKNOWN;
 }
 
 static void list(void (*fn)(void *user, const char *name), void *user)
 {
     for (int i = 0; i < N_CASES; i++)
         fn(user, cases[i].name);
-    fn(user, "rules:mean");
+    for (int i = 0; i < N_OPS; i++)
+        fn(user, ops[i].name);
 }
 
 const bench_family bench_rules = {
     .name = "rules",
-    .form = "rules:mlp-step[:lanes|k-order|flush|fma], rules:mean",
+    .form = "rules:mlp-step[:lanes|k-order|flush|fma], rules:mean[:f64], "
+            "rules:bf16-product",
     .run = run,
     .list = list,
 };
