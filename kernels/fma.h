@@ -49,7 +49,9 @@ static inline float trn__fma_f32_exact(float a, float b, float c)
 
 static inline float trn__fma_f32(float a, float b, float c)
 {
-#ifdef __FMA__
+#if defined(TRN_FREE_FMA) /* the benchmark's "rules" shows what this saves */
+    return a * b + c;
+#elif defined(__FMA__)
     return __builtin_fmaf(a, b, c);
 #else
     return trn__fma_f32_exact(a, b, c);
@@ -96,7 +98,9 @@ static inline double trn__fma_f64_exact(double a, double b, double c)
 
 static inline double trn__fma_f64(double a, double b, double c)
 {
-#ifdef __FMA__
+#if defined(TRN_FREE_FMA)
+    return a * b + c;
+#elif defined(__FMA__)
     return __builtin_fma(a, b, c);
 #else
     if (trn__fma_f64_is_plain(a, b, c))

@@ -163,7 +163,4 @@ void trn__set_generic(trn__kernel_set *s);
 /* Lays AVX2+FMA kernels over s; the caller has checked the CPU. */
 void trn__overlay_avx2(trn__kernel_set *s);
 
-/* Of the benchmark's second library alone: sums in any order (bench/). */
-void trn__overlay_free_order(trn__kernel_set *s);
-
 #endif

@@ -4,7 +4,8 @@
 # Checks that every row of include/trn/ops.def is documented: a comment that
 # ends directly above the declaration of trn_<op>.  Rows without a function of
 # their own are used by gradients and optimizers; a page of docs/ names them.
-# The bounds of tests/math/math_bounds.def are those of docs/numerics.md.
+# The bounds of tests/math/math_bounds.def are those of docs/numerics.md, and each
+# rule of that page has a line in its table of costs.
 set -u
 internal=' embedding_grad cross_entropy_grad cross_entropy_weighted
 soft_cross_entropy flush_subnormal sgd_update
@@ -46,6 +47,17 @@ for op in $rows; do
         ;;
     esac
 done
+
+page=docs/numerics.md
+if [ -f "$page" ]; then
+    sed -n '/^## Rules/,/^## Functions/s/^### //p' "$page" >"${TMPDIR:-/tmp}/rules.$$"
+    while read -r rule; do
+        sed -n '/^## Cost/,/^## What/p' "$page" | grep -qF "| $rule | " && continue
+        echo "$page: rule $rule: no line in the table of costs"
+        bad=1
+    done <"${TMPDIR:-/tmp}/rules.$$"
+    rm -f "${TMPDIR:-/tmp}/rules.$$"
+fi
 
 bounds=tests/math/math_bounds.def
 [ -f "$bounds" ] || exit $bad

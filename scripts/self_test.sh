@@ -210,6 +210,10 @@ tree
 : >docs/ops.md
 finds 'row sgd_update: no page' docs_complete.sh
 tree
+printf '%s\n' '## Rules' '### neg' '## Functions' '## Cost' '## What' \
+    >docs/numerics.md
+finds 'rule neg: no line in the table of costs' docs_complete.sh
+tree
 echo 'TRN_CASE(old, "[3]", "")' >>tests/cases.def
 finds 'case old: no such row' cases_complete.sh
 

@@ -1,105 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Instructions of random programs that compute.
+ * Instructions of random programs that convert, move, reduce, multiply, look up
+ * and draw.
  */
-#include <string.h>
-
 #include "random_parts.h"
-
-static bool is_small_float(const trn_tensor *t, const void *user)
-{
-    return random_is_float(t, user) && random_is_small(t);
-}
 
 static bool is_small_any(const trn_tensor *t, const void *user)
 {
     return random_is_any(t, user) && random_is_small(t);
-}
-
-static trn_tensor *one_plus_square(trn_tensor *x)
-{
-    return trn_add_scalar(trn_mul(x, x), 1.0);
-}
-
-trn_tensor *random_do_nop(random_world *w, const random_instr *in)
-{
-    (void)w;
-    (void)in;
-    return NULL;
-}
-
-trn_tensor *random_do_unary(random_world *w, const random_instr *in)
-{
-    trn_tensor *x = random_find(w, in->a, random_is_float, NULL);
-    bool raw = in->j < 20; /* else where it is smooth and small */
-    switch (in->i % 6) {
-    case 0:
-        return trn_neg(x);
-    case 1:
-        return trn_exp(raw ? x : trn_tanh(x));
-    case 2:
-        return trn_log(raw ? x : one_plus_square(x));
-    case 3:
-        return trn_tanh(x);
-    case 4:
-        return trn_sqrt(raw ? x : one_plus_square(x));
-    default:
-        return trn_relu(x);
-    }
-}
-
-trn_tensor *random_do_binary(random_world *w, const random_instr *in)
-{
-    trn_tensor *x = random_find(w, in->a, is_small_float, NULL);
-    trn_tensor *y = random_find(w, in->b, random_broadcasts, x);
-    bool raw = in->j < 20;
-    switch (in->i % 8) {
-    case 0:
-    case 1:
-        return trn_add(x, y);
-    case 2:
-        return trn_sub(x, y);
-    case 3:
-    case 4:
-        return trn_mul(x, y);
-    case 5:
-        return trn_div(x, raw ? y : one_plus_square(y));
-    case 6:
-        return raw ? trn_pow(x, y) : trn_pow(one_plus_square(x), trn_tanh(y));
-    default:
-        return trn_maximum(x, y);
-    }
-}
-
-static trn_tensor *compared(random_world *w, const random_instr *in)
-{
-    trn_tensor *x = random_find(w, in->a, is_small_float, NULL);
-    trn_tensor *y = random_find(w, in->b, random_broadcasts, x);
-    return in->i & 1 ? trn_greater(x, y) : trn_equal(x, y);
-}
-
-trn_tensor *random_do_compare(random_world *w, const random_instr *in)
-{
-    return compared(w, in);
-}
-
-trn_tensor *random_do_where(random_world *w, const random_instr *in)
-{
-    trn_tensor *x = random_find(w, in->a, is_small_float, NULL);
-    trn_tensor *y = random_find(w, in->b, random_broadcasts, x);
-    return trn_where(trn_greater(x, y), in->i & 1 ? x : y, in->i & 2 ? x : y);
-}
-
-trn_tensor *random_do_add_scalar(random_world *w, const random_instr *in)
-{
-    return trn_add_scalar(random_find(w, in->a, random_is_float, NULL),
-                          random_value(w, in));
-}
-
-trn_tensor *random_do_mul_scalar(random_world *w, const random_instr *in)
-{
-    return trn_mul_scalar(random_find(w, in->a, random_is_float, NULL),
-                          random_value(w, in));
 }
 
 trn_tensor *random_do_cast(random_world *w, const random_instr *in)
@@ -176,7 +84,7 @@ trn_tensor *random_do_slice(random_world *w, const random_instr *in)
 
 static bool has_axis_small(const trn_tensor *t, const void *user)
 {
-    return trn_tensor_rank(t) > 0 && is_small_float(t, user);
+    return trn_tensor_rank(t) > 0 && random_is_small_float(t, user);
 }
 
 trn_tensor *random_do_pad(random_world *w, const random_instr *in)
@@ -184,6 +92,16 @@ trn_tensor *random_do_pad(random_world *w, const random_instr *in)
     trn_tensor *x = random_find(w, in->a, has_axis_small, NULL);
     return trn_pad(x, in->i % trn_tensor_rank(x), in->j % 2, in->j / 2 % 3,
                    in->j / 6 % 2);
+}
+
+/* Without one for a single element, whose quotient would be NaN. */
+static trn_tensor *variance(trn_tensor *x, uint32_t axes, bool keep,
+                            bool correct)
+{
+    int64_t n = trn_tensor_numel(x);
+    for (int d = 0; d < trn_tensor_rank(x) && axes != TRN_ALL_AXES; d++)
+        n = axes == TRN_AXIS((uint32_t)d) ? trn_tensor_dim(x, d) : n;
+    return trn_var(x, axes, keep, correct && n > 1);
 }
 
 trn_tensor *random_do_reduce(random_world *w, const random_instr *in)
@@ -194,16 +112,22 @@ trn_tensor *random_do_reduce(random_world *w, const random_instr *in)
                         ? TRN_ALL_AXES
                         : TRN_AXIS((uint32_t)(in->j % rank));
     bool keep = in->i & 64;
-    switch (in->i % 4) {
+    bool empty = trn_tensor_numel(x) == 0; /* it has no largest element */
+    switch (in->i % 8) {
     case 0:
-        return trn_sum(x, axes, keep);
-    case 1:
         return trn_mean(x, axes, keep);
-    case 2:
+    case 1:
         return trn_norm(x, axes, keep);
+    case 2:
+        return empty ? trn_sum(x, axes, keep) : trn_max(x, axes, keep);
+    case 3:
+        return empty ? trn_sum(x, axes, keep) : trn_min(x, axes, keep);
+    case 4:
+        return variance(x, axes, keep, in->j & 64);
+    case 5:
+        return trn_logsumexp(x, axes, keep);
     default:
-        return trn_tensor_numel(x) == 0 ? trn_sum(x, axes, keep)
-                                        : trn_max(x, axes, keep);
+        return trn_sum(x, axes, keep);
     }
 }
 
@@ -345,27 +269,6 @@ trn_tensor *random_do_data(random_world *w, const random_instr *in)
     int rank;
     common_shape(w, in, &rank, shape);
     return random_data(w, TRN_F32, rank, shape, 0);
-}
-
-trn_tensor *random_do_softmax(random_world *w, const random_instr *in)
-{
-    trn_tensor *x = random_find(w, in->a, has_axis_small, NULL);
-    int axis = in->i / 2 % trn_tensor_rank(x);
-    return in->i & 1 ? trn_softmax(x, axis) : trn_log_softmax(x, axis);
-}
-
-trn_tensor *random_do_cross_entropy(random_world *w, const random_instr *in)
-{
-    trn_cross_entropy_options o = TRN_CROSS_ENTROPY_INIT;
-    trn_tensor *x = random_find(w, in->a, is_table, NULL);
-    int64_t shape[1] = {trn_tensor_dim(x, 0)};
-    if (trn_tensor_dim(x, 1) == 0)
-        return NULL;
-    o.reduction = in->i % 3;
-    o.has_ignore_index = in->j % 3 == 0;
-    o.label_smoothing = in->i % 2 ? (double)(1 + w->salt % 3) / 8.0 : 0.0;
-    return trn_cross_entropy(
-        x, random_data(w, TRN_I32, 1, shape, trn_tensor_dim(x, 1)), &o);
 }
 
 trn_tensor *random_do_dropout(random_world *w, const random_instr *in)

@@ -15,6 +15,7 @@ trn_tensor *random_find(random_world *w, uint8_t code, random_fits fits,
 bool random_is_float(const trn_tensor *t, const void *user);
 bool random_is_float2(const trn_tensor *t, const void *user); /* rank >= 2 */
 bool random_is_small(const trn_tensor *t);                    /* may grow */
+bool random_is_small_float(const trn_tensor *t, const void *user);
 bool random_is_bool(const trn_tensor *t, const void *user);
 bool random_is_any(const trn_tensor *t, const void *user);
 /* user: a tensor that t broadcasts with, into its shape or together. */
@@ -25,6 +26,7 @@ void random_shape(const trn_tensor *t, int64_t *shape);
 trn_tensor *random_data(random_world *w, trn_dtype dtype, int rank,
                         const int64_t *shape, int64_t limit);
 double random_value(const random_world *w, const random_instr *in);
+trn_tensor *random_one_plus_square(trn_tensor *x);
 
 #define X(name, often) \
     trn_tensor *random_do_##name(random_world *w, const random_instr *in);

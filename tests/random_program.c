@@ -73,7 +73,8 @@ static void make_instr(random_instr *in, uint64_t *s, int at)
     };
 }
 
-/* A program that trains: after some calls, backward and an update. */
+/* A program that trains: after some calls, backward and an update.  Half keep
+ * a late result, else little of what they compute would have to be. */
 static void make_program(random_program *p, uint64_t *s, int from, int most)
 {
     p->n = from + 1 + below(s, most - from);
@@ -86,6 +87,10 @@ static void make_program(random_program *p, uint64_t *s, int from, int most)
         p->at[at].op = RANDOM_backward;
         if (below(s, 2) > 0)
             p->at[p->n - 1].op = RANDOM_optim;
+    }
+    if (p->n - from > 2 && below(s, 2) > 0) {
+        p->at[p->n - 2].op = RANDOM_keep;
+        p->at[p->n - 2].a = (uint8_t)(p->n - 3);
     }
 }
 
@@ -168,7 +173,7 @@ void random_make(random_case *k, uint64_t seed, bool loop)
     k->threads = 1 + below(&s, 2);
     k->n_programs = loop ? 1 + below(&s, RANDOM_MAX_PROGRAMS) : 1;
     k->n_steps = loop ? 3 + below(&s, RANDOM_MAX_STEPS - 2) : 1;
-    k->n_rounds = loop ? 2 : 3;
+    k->n_rounds = loop ? 2 : RANDOM_MAX_ROUNDS;
     k->delays = loop && below(&s, 4) == 0;
     make_programs(k, &s);
     for (int i = 0; i < k->n_steps; i++) {

@@ -20,7 +20,7 @@
 #define RANDOM_MAX_OPS 40
 #define RANDOM_MAX_PROGRAMS 4
 #define RANDOM_MAX_STEPS 12
-#define RANDOM_MAX_ROUNDS 3
+#define RANDOM_MAX_ROUNDS 4
 
 /* Operand codes: results of instructions, and what outlives steps. */
 enum {
@@ -36,10 +36,11 @@ enum {
 /* Instructions.   X(name, how often) */
 #define RANDOM_OPS(X)   \
     X(nop, 0)           \
-    X(unary, 12)        \
-    X(binary, 16)       \
-    X(compare, 2)       \
-    X(where, 3)         \
+    X(unary, 16)        \
+    X(steps, 4)         \
+    X(binary, 18)       \
+    X(compare, 4)       \
+    X(where, 4)         \
     X(add_scalar, 4)    \
     X(mul_scalar, 6)    \
     X(cast, 3)          \
@@ -49,7 +50,7 @@ enum {
     X(expand, 3)        \
     X(slice, 5)         \
     X(pad, 2)           \
-    X(reduce, 6)        \
+    X(reduce, 10)       \
     X(argmax, 1)        \
     X(matmul, 8)        \
     X(embedding, 3)     \
@@ -60,7 +61,8 @@ enum {
     X(full, 2)          \
     X(data, 8)          \
     X(softmax, 4)       \
-    X(cross_entropy, 5) \
+    X(cross_entropy, 7) \
+    X(mse_loss, 3)      \
     X(dropout, 4)       \
     X(assign, 7)        \
     X(write, 2)         \

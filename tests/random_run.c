@@ -61,6 +61,11 @@ bool random_is_small(const trn_tensor *t)
     return trn_tensor_numel(t) < 2000 && trn_tensor_rank(t) < 5;
 }
 
+bool random_is_small_float(const trn_tensor *t, const void *user)
+{
+    return random_is_float(t, user) && random_is_small(t);
+}
+
 bool random_is_bool(const trn_tensor *t, const void *user)
 {
     (void)user;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libtrn/optim/optim.h"
 #include "random_parts.h"
 
 static bool may_be_written(const trn_tensor *t, const void *user)
@@ -125,12 +126,25 @@ trn_tensor *random_do_backward(random_world *w, const random_instr *in)
     return NULL;
 }
 
+/* Parameters next to each other that were updated equally often take the same
+ * scalars; so a step in which others do is another program. */
+static void step_of(random_world *w, trn_optim *o)
+{
+    uint64_t age = UINT64_MAX;
+    for (int64_t i = 0; i < o->n; i++) {
+        if (o->parameters[i] == NULL || trn_grad_of(o->parameters[i]) == NULL)
+            continue;
+        w->signature = random_mix(w->signature, o->ages[i].value == age);
+        age = o->ages[i].value;
+    }
+    trn_optim_step(o);
+}
+
 trn_tensor *random_do_optim(random_world *w, const random_instr *in)
 {
-    trn_optim *o = w->optim[in->i % 3];
-    trn_optim_step(o);
+    step_of(w, w->optim[in->i % 3]);
     if (in->j % 4 == 3)
-        trn_optim_step(w->optim[1]);
+        step_of(w, w->optim[1]);
     return NULL;
 }
 

@@ -150,6 +150,24 @@ static void variance_neither_cancels_nor_overflows(void **state)
     harness_equal(trn_var(harness_vector(c, 2, INF, 1.0), 1, false, 0), 1, NOT);
 }
 
+/* One element that is read more often than 32 bits can count: some seconds, and
+ * many with sanitizers, which get what a signed count cannot hold. */
+#ifdef TRN_CHECK
+#define BEYOND 31
+#else
+#define BEYOND 32
+#endif
+
+static void elements_are_counted_in_64_bits(void **state)
+{
+    trn_context *c = *state;
+    const int64_t n = (INT64_C(1) << BEYOND) + 2;
+    trn_tensor *x = trn_expand(trn_full(c, TRN_F64, 1, (int64_t[]){1}, 1.0), 1,
+                               (int64_t[]){n});
+    assert_int_equal(trn_tensor_numel(x), n);
+    harness_equal(trn_sum(x, TRN_ALL_AXES, false), 1, (double)n);
+}
+
 static void variance_of_too_few_is_nan(void **state)
 {
     trn_context *c = *state;
@@ -372,6 +390,7 @@ int main(void)
         TRN_TEST(comparisons_with_nan_are_false_but_for_not_equal),
         TRN_TEST(minima_let_nan_win_and_share_gradients),
         TRN_TEST(variance_neither_cancels_nor_overflows),
+        TRN_TEST(elements_are_counted_in_64_bits),
         TRN_TEST(variance_of_too_few_is_nan),
         TRN_TEST(logsumexp_goes_by_limits),
         TRN_TEST(activations_at_the_ends_of_the_range),

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "libtrn/context/context.h"
+#include "libtrn/graph/graph.h"
 #include "random_shrink.h"
 
 /* Check builds keep 4096 freed tensors, to find stale handles. */
@@ -55,6 +57,83 @@ static void random_loops_have_equal_bits(void **state)
 {
     (void)state;
     run_cases(true);
+}
+
+/* ---- rows ---- */
+
+/* Enough for the rarest row to come some ten times. */
+#define SEEDS_OF_ROWS 1000
+
+/* Nodes of each row in what was to be compiled: none that is dead. */
+static int64_t drawn[TRN_OP_LIMIT];
+
+static bool takes_all(trn_device *device, const trn_op_call *call)
+{
+    (void)device;
+    return call->op < TRN_OP_LIMIT;
+}
+
+static bool takes_primitives(trn_device *device, const trn_op_call *call)
+{
+    (void)device;
+    switch (call->op) {
+#define PRIM(nm) case TRN_OP_##nm:
+#define COMP(nm)
+#define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
+    kind(nm)
+#include "trn/ops.def"
+#undef PRIM
+#undef COMP
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int32_t count_and_refuse(trn_device *device, const trn_graph *graph,
+                                trn_program **program)
+{
+    (void)device;
+    (void)program;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        drawn[graph->nodes[i].op]++;
+    return TRN_ERR_UNSUPPORTED;
+}
+
+/* The step of a seed, up to its first program. */
+static void draw_rows(uint64_t seed, bool primitives)
+{
+    static random_case k;
+    random_world w;
+    random_make(&k, seed, false);
+    CHECK(random_open(&w, &k, "cpu", TRN_EXEC_CAPTURED), "%s\n",
+          trn_errmsg(w.c));
+    w.c->table.supports = primitives ? takes_primitives : takes_all;
+    w.c->table.compile = count_and_refuse;
+    trn_step_begin(w.c);
+    random_run(&w, &k.program[0], 0);
+    trn_step_end(w.c);
+    trn_clear(w.c);
+    random_settle_kept(&w, false, false);
+    assert_true(random_close(&w));
+}
+
+/* Composites whole, and as the primitives that XLA is given. */
+static void every_row_of_the_table_is_drawn(void **state)
+{
+    int missing = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS_OF_ROWS; seed++) {
+        draw_rows(seed, false);
+        draw_rows(seed, true);
+    }
+#define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
+    if (drawn[id] == 0) {                                                     \
+        print_error("row " #nm ": in no random program; tests/random_*.c\n"); \
+        missing++;                                                            \
+    }
+#include "trn/ops.def"
+    assert_int_equal(missing, 0);
 }
 
 /* ---- memory ---- */
@@ -111,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_have_equal_bits),
         cmocka_unit_test(random_loops_have_equal_bits),
+        cmocka_unit_test(every_row_of_the_table_is_drawn),
         cmocka_unit_test(a_thousand_steps_hold_no_more_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

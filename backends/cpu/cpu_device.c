@@ -7,6 +7,10 @@
 #include "backends/cpu/cpu_program.h"
 #include "trn/context.h" /* levels of the log */
 
+#ifdef TRN_FREE_ORDER
+#include "kernels/free_order/free_order.h"
+#endif
+
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +50,7 @@ static int32_t choose_set(const trn_host_services *host, const char *argument,
     if ((strcmp(isa, "avx2") == 0 || strcmp(isa, "auto") == 0) && has_avx2()) {
         trn__overlay_avx2(set);
 #ifdef TRN_FREE_ORDER
-        trn__overlay_free_order(set);
+        trn__overlay_free_order(set, trn__free_order);
 #endif
         return TRN_OK;
     }

@@ -7,10 +7,15 @@
 
 #include "backends/cpu/cpu_read.h"
 
-#ifdef TRN_FREE_ORDER /* the benchmark's "rules" shows what this saves */
-#define TRN__CPU_KC 512
+/* The k-block of the numerics rule "matmul", and the largest there is. */
+#ifdef TRN_FREE_ORDER /* the benchmark's "rules" shows what another one saves \
+                       */
+#include "kernels/free_order/free_order.h"
+#define TRN__CPU_KC trn__free_kc
+#define TRN__CPU_KC_MOST TRN__FREE_KC
 #else
-#define TRN__CPU_KC 256 /* the k-block of the numerics rule "matmul" */
+#define TRN__CPU_KC 256
+#define TRN__CPU_KC_MOST TRN__CPU_KC
 #endif
 
 /* Element (i, p) of one factor is at x + i outer + p inner, p along k. */

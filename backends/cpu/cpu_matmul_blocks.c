@@ -57,8 +57,8 @@ static int64_t round_up(int64_t n, int64_t multiple)
 
 void trn__cpu_multiply_serial(const trn__cpu_product *p)
 {
-    double a[TRN__CPU_KC * (SERIAL_ROWS + MAX_ROWS)];
-    double b[TRN__CPU_KC * MAX_WIDTH / 2];
+    double a[TRN__CPU_KC_MOST * (SERIAL_ROWS + MAX_ROWS)];
+    double b[TRN__CPU_KC_MOST * MAX_WIDTH / 2];
     const int mr = row_width(p), nr = col_width(p);
     const int64_t block = round_up(SERIAL_ROWS, mr);
     for (int64_t k0 = 0; k0 < p->k; k0 += TRN__CPU_KC) {

@@ -70,7 +70,7 @@ void trn__cpu_pack(const trn_device *dev, const trn__cpu_factor *x, int64_t m,
 {
     const size_t size = trn__cpu_size(x->dtype);
     const size_t to_size = trn__cpu_size(trn__cpu_compute(x->dtype));
-    uint16_t raw[TRN__CPU_KC * MAX_WIDTH];
+    uint16_t raw[TRN__CPU_KC_MOST * MAX_WIDTH];
     char *y = panels;
     for (int64_t i = 0; i < m; i += width) {
         const trn__cpu_factor from = trn__cpu_factor_from(x, i, 0);

@@ -22,6 +22,7 @@
 #define GROUP_LEVEL 4
 #define GROUP (1 << GROUP_LEVEL) /* blocks per group */
 #define BATCH 32                 /* groups whose sums wait side by side */
+#define TOP_LANES 8
 
 typedef struct sum_job {
     const trn__cpu_reduction *r;
@@ -51,10 +52,19 @@ static double larger(double top, double size)
     return size > top ? size : top;
 }
 
+/* In lanes, which a compiler makes vectors of: a maximum has no order. */
 static double top_of(int64_t n, const double *x, double top)
 {
-    for (int64_t i = 0; i < n; i++)
+    double lane[TOP_LANES] = {0};
+    int64_t i = 0;
+    for (; i + TOP_LANES <= n; i += TOP_LANES) {
+        for (int l = 0; l < TOP_LANES; l++)
+            lane[l] = larger(lane[l], magnitude(x[i + l]));
+    }
+    for (; i < n; i++)
         top = larger(top, magnitude(x[i]));
+    for (int l = 0; l < TOP_LANES; l++)
+        top = larger(top, lane[l]);
     return top;
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One side of the case "rules": the demo's step with a library of its own.
+ * One side of the cases "rules": the demo's step with a library of its own.
  *
- * A side is a shared object that holds a whole library and exports bench_side
- * alone, so that two builds of the library can be timed in one process, in
- * turn.
+ * A side is a shared object that holds a whole library, built with
+ * TRN_FREE_ORDER, and exports bench_side alone.
  */
 #ifndef TRN_BENCH_SIDE_H
 #define TRN_BENCH_SIDE_H
@@ -12,10 +11,11 @@
 #include <stdbool.h>
 
 typedef struct bench_side_table {
-    bool free_order; /* built without the rules of order */
-    /* Opens the CPU with so many threads, trains some steps and gives their
-     * last loss; NULL if that fails or the loss does not fall. */
-    void *(*open)(int n_threads, double *loss);
+    /* Opens the device with so many threads and without the rules `left_out`
+     * (TRN__FREE_...), trains some steps and gives their last loss; NULL if
+     * that fails or the loss does not fall. */
+    void *(*open)(const char *device, int n_threads, unsigned left_out,
+                  double *loss);
     void (*steps)(void *model, int n);
     /* SHA-256 of the parameters, as text */
     bool (*digest)(void *model, char text[65]);

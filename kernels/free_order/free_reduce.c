@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sums as they would be without the rules of docs/numerics.md: f32 lanes, FMA,
- * as many lanes as the processor likes best.
- *
- * Only the second library of the case "rules" holds them (TRN_FREE_ORDER),
- * where they show what the rules cost.  f64 sums and everything else stay.
+ * as many lanes as the processor likes best.  f64 sums stay.
  */
 #include <immintrin.h>
 
-#include "kernels/kernel_set.h"
+#include "kernels/free_order/free_order.h"
 
 enum { LANES = 32, REGISTERS = 4, STRIP = 32 };
 
@@ -44,12 +41,12 @@ static inline double block(int64_t n, const float *x, double shift, bool sq)
     return fold(sum) + (double)rest;
 }
 
-static double block_sum(int64_t n, const float *x, double shift)
+double trn__free_block_sum(int64_t n, const float *x, double shift)
 {
     return block(n, x, shift, false);
 }
 
-static double block_sum_sq(int64_t n, const float *x, double shift)
+double trn__free_block_sum_sq(int64_t n, const float *x, double shift)
 {
     return block(n, x, shift, true);
 }
@@ -100,26 +97,18 @@ static inline void columns(int64_t n_rows, int64_t n_cols, const float *x,
     }
 }
 
-static void columns_sum(int64_t n_rows, int64_t n_cols, const float *x,
-                        int64_t row_stride, const double *shift, double *lanes,
-                        double *out)
+void trn__free_columns_sum(int64_t n_rows, int64_t n_cols, const float *x,
+                           int64_t row_stride, const double *shift,
+                           double *lanes, double *out)
 {
     (void)lanes;
     columns(n_rows, n_cols, x, row_stride, shift, out, false);
 }
 
-static void columns_sum_sq(int64_t n_rows, int64_t n_cols, const float *x,
-                           int64_t row_stride, const double *shift,
-                           double *lanes, double *out)
+void trn__free_columns_sum_sq(int64_t n_rows, int64_t n_cols, const float *x,
+                              int64_t row_stride, const double *shift,
+                              double *lanes, double *out)
 {
     (void)lanes;
     columns(n_rows, n_cols, x, row_stride, shift, out, true);
-}
-
-void trn__overlay_free_order(trn__kernel_set *s)
-{
-    s->block_sum_f32 = block_sum;
-    s->block_sum_sq_f32 = block_sum_sq;
-    s->block_cols_sum_f32 = columns_sum;
-    s->block_cols_sum_sq_f32 = columns_sum_sq;
 }

@@ -82,7 +82,9 @@ void xla_node_bounds(trn_context *c, const trn_graph *g, int32_t node,
     uint32_t dtype = g->values[y].arg.dtype;
     double *size = NULL, units = 0;
     if (b->units > 0 && n->n_in > 0 && trn__is_float(dtype)) {
-        size = xla_node_wide(c, g, node, v, true);
+        /* deviations are squared, so a variance is its own size: that of
+         * magnitudes is smaller where signs differ */
+        size = xla_node_wide(c, g, node, v, n->op != TRN_OP_var);
         units = (b->units + b->per_term * n_terms(g, n)) * unit_of(dtype);
     }
     for (int64_t i = 0; i < xla_numel(g, y); i++) {
