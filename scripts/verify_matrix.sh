@@ -267,7 +267,8 @@ header() {
     done
     echo "processor: $(sed -n '/^flags/{s/.*: //p;q;}' /proc/cpuinfo 2>/dev/null |
         tr ' ' '\n' | grep -E '^(sse4_2|avx|fma|f16c|amx)' | tr '\n' ' ')"
-    sed -n 1p "$kept"
+    commit=$(git rev-parse --short HEAD 2>/dev/null) && echo "commit: $commit"
+    cat "$kept"
 }
 
 run() { # run all | pairs
