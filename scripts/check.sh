@@ -50,6 +50,7 @@ step 'verify, all pairs' verify-pairs
 step cppcheck cppcheck
 step clang-tidy tidy
 step 'tests, sanitizers' CC=gcc SAN=address,undefined test-run
+step 'tests of threads, ThreadSanitizer' CC=gcc SAN=thread T='contexts limits signals' test-run
 step 'tests by XLA, sanitized' CC=gcc SAN=address,undefined test-xla-run T='xla_faults xla_buffers xla_errors'
 
 if [ $failed -gt 0 ]; then

@@ -166,7 +166,7 @@ static void every_rank_and_empty_tensors_come_back(void **state)
     static const int64_t empty[3] = {4, 0, 5};
     trn_checkpoint *k = trn_checkpoint_new(c);
     trn_tensor *t[9];
-    char name[16];
+    char name[24];
     for (int rank = 0; rank <= 8; rank++) {
         t[rank] = trn_full(c, TRN_F32, rank, shape, rank + 0.5);
         snprintf(name, sizeof name, "r%d", rank);
