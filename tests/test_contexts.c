@@ -8,11 +8,9 @@
 #include <stdio.h>
 
 #include "captured.h"
-#include "tests/host_job.h"
+#include "tests/host_setup.h"
 
 enum { LIVES = 2 }; /* of each thread, so that openings meet closings */
-
-static const char *folder;
 
 static host_job job_of(int way, int n_threads)
 {
@@ -124,20 +122,6 @@ static void a_context_may_move_to_another_thread(void **state)
         CHECK(good != NULL, "%s\n", j.said);
         assert_string_equal(j.digest, alone(way));
     }
-}
-
-static int make_files(void **state)
-{
-    (void)state;
-    folder = host_files();
-    return folder == NULL;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    host_files_remove();
-    return 0;
 }
 
 int main(void)

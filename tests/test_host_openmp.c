@@ -5,13 +5,11 @@
  * of OpenMP are as they were.
  */
 #include "captured.h"
-#include "tests/host_job.h"
+#include "tests/host_setup.h"
 #include "tests/host_state.h"
 
 #ifdef _OPENMP
 #include <omp.h>
-
-static const char *folder;
 
 static host_job job_of(int way, trn_engine engine, int n_threads)
 {
@@ -99,20 +97,6 @@ static void one_thread_of_a_team_uses_a_context(void **state)
             }
         }
     }
-}
-
-static int make_files(void **state)
-{
-    (void)state;
-    folder = host_files();
-    return folder == NULL;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    host_files_remove();
-    return 0;
 }
 
 int main(void)

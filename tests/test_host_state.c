@@ -19,10 +19,8 @@
 #endif
 
 #include "captured.h"
-#include "tests/host_job.h"
+#include "tests/host_setup.h"
 #include "tests/host_state.h"
-
-static const char *folder;
 
 /* ---- on which ways ---- */
 
@@ -384,20 +382,6 @@ static void what_a_call_would_change_is_seen(void **state)
     host_state_look(&b);
     close(file);
     assert_string_equal(host_state_differs(&a, &b), "the number of open files");
-}
-
-static int make_files(void **state)
-{
-    (void)state;
-    folder = host_files();
-    return folder == NULL;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    host_files_remove();
-    return 0;
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "captured.h"
-#include "tests/host_job.h"
+#include "tests/host_setup.h"
 
 /* Check builds cache nothing, so there each part has many times the points:
  * some are left out. */
@@ -22,8 +22,6 @@
 #endif
 
 enum { SAMPLES = 20, BATCH = 6, STEPS = 4 }; /* the last batch is smaller */
-
-static const char *folder;
 
 /* A context, and what a part of a program has made in it. */
 typedef struct world {
@@ -352,20 +350,6 @@ static void each_allocation_of_opening_may_fail(void **state)
                       captured_ways[way].name, (long long)n);
         assert_true(n > 3);
     }
-}
-
-static int make_files(void **state)
-{
-    (void)state;
-    folder = host_files();
-    return folder == NULL;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    host_files_remove();
-    return 0;
 }
 
 int main(void)

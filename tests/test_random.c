@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "libtrn/context/context.h"
 #include "libtrn/graph/graph.h"
+#include "primitives.h"
 #include "random_shrink.h"
 
 /* Check builds keep 4096 freed tensors, to find stale handles. */
@@ -71,23 +72,6 @@ static bool takes_all(trn_device *device, const trn_op_call *call)
 {
     (void)device;
     return call->op < TRN_OP_LIMIT;
-}
-
-static bool takes_primitives(trn_device *device, const trn_op_call *call)
-{
-    (void)device;
-    switch (call->op) {
-#define PRIM(nm) case TRN_OP_##nm:
-#define COMP(nm)
-#define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
-    kind(nm)
-#include "trn/ops.def"
-#undef PRIM
-#undef COMP
-        return true;
-    default:
-        return false;
-    }
 }
 
 static int32_t count_and_refuse(trn_device *device, const trn_graph *graph,

@@ -19,10 +19,8 @@
 #include <unistd.h>
 
 #include "captured.h"
-#include "tests/host_job.h"
+#include "tests/host_setup.h"
 #include "tests/host_state.h"
-
-static const char *folder;
 
 static host_job job_of(int way, int n_threads)
 {
@@ -384,20 +382,6 @@ static void a_child_has_the_bits_of_its_parent(void **state)
         assert_string_equal(j.digest, want);
     }
 #endif
-}
-
-static int make_files(void **state)
-{
-    (void)state;
-    folder = host_files();
-    return folder == NULL;
-}
-
-static int remove_files(void **state)
-{
-    (void)state;
-    host_files_remove();
-    return 0;
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/harness.h"
+#include "tests/primitives.h"
 #include "tests/xla/xla_record.h"
 
 struct trn_program {
@@ -29,23 +30,6 @@ static trn_graph *copy_for(trn_context *c, const trn_graph *g)
 }
 
 /* ---- the device ---- */
-
-static bool takes_primitives(trn_device *device, const trn_op_call *call)
-{
-    (void)device;
-    switch (call->op) {
-#define PRIM(nm) case TRN_OP_##nm:
-#define COMP(nm)
-#define TRN_OP(id, nm, cls, n_in, writes, attrs, kind, grad, domain, formula) \
-    kind(nm)
-#include "trn/ops.def"
-#undef PRIM
-#undef COMP
-        return true;
-    default:
-        return false;
-    }
-}
 
 static int32_t record_compile(trn_device *device, const trn_graph *graph,
                               trn_program **program)
