@@ -32,7 +32,8 @@ C_DIRS := include libtrn kernels backends tools examples tests bench
 version = $(shell sed -n 's/^.define TRN_VERSION_$(1) //p' include/trn/version.h)
 MAJOR := $(call version,MAJOR)
 VERSION := $(MAJOR).$(call version,MINOR).$(call version,PATCH)
-SONAME := libtrn.so.$(MAJOR)
+# Before 1.0 another minor version may be another interface.
+SONAME := libtrn.so.$(MAJOR)$(if $(filter 0,$(MAJOR)),.$(call version,MINOR))
 
 # Targets that install or read and must not look for a compiler first.  Those
 # that build go on in a second make, which finds what was installed.
@@ -50,7 +51,7 @@ endif
 # Each with the tests that `make without` runs where it is left out; what it
 # means to the build are the variables HAVE_<NAME>, <NAME>_CFLAGS, <NAME>_LIBS.
 PART_TESTS := openmp:threads,threads_modes zlib:idx,data_files \
-              protobuf-c:hlo_module,lower,pjrt hdf5:checkpoint,checkpoint_files \
+              protobuf-c:hlo_module,lower,pjrt hdf5:checkpoint,checkpoint_files,checkpoint_index \
               openblas:openblas,openblas_library \
               jansson:trn_program mpfr:vmath
 PARTS := $(foreach p,$(PART_TESTS),$(firstword $(subst :, ,$(p))))

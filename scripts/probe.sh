@@ -79,7 +79,7 @@ int main(void) { return H5open() < 0; }'
         echo "HDF5_CFLAGS := $flags"
         echo "HDF5_LIBS := $libs"
     else
-        lacks HDF5 'checkpoints cannot be saved or loaded' libhdf5-dev
+        lacks HDF5 'checkpoints are loaded, none is saved' libhdf5-dev
     fi
 
     # The compiler of messages and the library must be of one version.
@@ -115,7 +115,7 @@ int main(void) { float x = 1; return cblas_sdot(1, &x, 1, &x, 1) < 0; }'
         echo "OPENBLAS_CFLAGS := $flags"
         echo "OPENBLAS_LIBS := $libs"
     else
-        lacks OpenBLAS 'no comparison with it in tests and benchmarks' \
+        lacks OpenBLAS 'no products by it (TRN_MATMUL), no comparison with it' \
             libopenblas-dev
     fi
 

@@ -49,15 +49,17 @@ works() {
 }
 shared_alone() { # is libtrn.so needed (yes) or inside (no)?
     found=no
-    readelf -d "$1" | grep -q 'NEEDED.*libtrn\.so\.[0-9]*\]' && found=yes
+    readelf -d "$1" | grep -q 'NEEDED.*libtrn\.so\.[0-9.]*\]' && found=yes
     [ $found = "$2" ] || { echo "$1 needs libtrn.so: $found"; return 1; }
 }
 
 every_file_is_installed() {
     make -C "$root" CC="$cc" DESTDIR="$at" PREFIX=$prefix install || return 1
     version=$(sed -n 's/^Version: //p' "$lib/pkgconfig/libtrn.pc")
+    series=${version%%.*}
+    [ "$series" != 0 ] || series=${version%.*} # before 1.0 minors differ
     for f in include/trn.h lib/libtrn.a lib/libtrn.so "lib/libtrn.so.$version" \
-        "lib/libtrn.so.${version%%.*}" lib/pkgconfig/libtrn.pc bin/trn \
+        "lib/libtrn.so.$series" lib/pkgconfig/libtrn.pc bin/trn \
         lib/cmake/libtrn/libtrnConfig.cmake share/man/man1/trn.1 \
         lib/cmake/libtrn/libtrnConfigVersion.cmake; do
         [ -s "$at$prefix/$f" ] || { echo "no $f"; return 1; }
@@ -79,7 +81,7 @@ no_file_names_where_it_was_built() {
 }
 
 the_shared_library_has_its_name() {
-    readelf -d "$lib/libtrn.so" | grep 'SONAME.*\[libtrn\.so\.[0-9]*\]' &&
+    readelf -d "$lib/libtrn.so" | grep 'SONAME.*\[libtrn\.so\.\(0\.\)\{0,1\}[0-9]*\]' &&
         CC=$cc sh -c "cd '$root' && sh scripts/symbols.sh '$lib/libtrn.so'"
 }
 

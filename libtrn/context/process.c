@@ -21,8 +21,44 @@ static pthread_mutex_t plugins_lock = PTHREAD_MUTEX_INITIALIZER;
 static const trn__plugin *plugins; /* newest first */
 static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static pthread_once_t watch_forks_once = PTHREAD_ONCE_INIT;
+static atomic_uint n_forks;
+
+/* A fork waits for other threads to come out of the locks: in the child there
+ * would be nobody to open them. */
+static void hold_locks(void)
+{
+    pthread_mutex_lock(&plugins_lock);
+    pthread_mutex_lock(&hdf5_lock);
+}
+
+static void open_locks(void)
+{
+    pthread_mutex_unlock(&hdf5_lock);
+    pthread_mutex_unlock(&plugins_lock);
+}
+
+static void open_and_count(void)
+{
+    open_locks();
+    atomic_fetch_add(&n_forks, 1);
+}
+
+static void watch_forks(void)
+{
+    /* out of memory: not watched */
+    pthread_atfork(hold_locks, open_locks, open_and_count);
+}
+
+unsigned trn__process_forks(void)
+{
+    pthread_once(&watch_forks_once, watch_forks);
+    return atomic_load(&n_forks);
+}
+
 void trn__process_lock(void)
 {
+    pthread_once(&watch_forks_once, watch_forks);
     pthread_mutex_lock(&plugins_lock);
 }
 
@@ -58,27 +94,9 @@ const trn__plugin *trn__process_add(const char *path, const trn_backend *table,
     return p;
 }
 
-static pthread_once_t watch_forks_once = PTHREAD_ONCE_INIT;
-static atomic_uint n_forks;
-
-static void count_fork(void)
-{
-    atomic_fetch_add(&n_forks, 1);
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, count_fork); /* out of memory: not watched */
-}
-
-unsigned trn__process_forks(void)
-{
-    pthread_once(&watch_forks_once, watch_forks);
-    return atomic_load(&n_forks);
-}
-
 void trn__process_hdf5_lock(void)
 {
+    pthread_once(&watch_forks_once, watch_forks);
     pthread_mutex_lock(&hdf5_lock);
 }
 

@@ -281,7 +281,7 @@ trn_status trn_data_seek(trn_loader *l, int64_t epoch, int64_t batch)
     TRN_TRY(trn__pending(c));
     int64_t position;
     if (!trn__mul_size(epoch, l->n_batches + 1, &position) || batch < 0 ||
-        batch > l->n_batches || position > INT64_MAX - batch)
+        batch > l->n_batches || position > INT64_MAX - l->n_batches)
         return trn__fail(c, TRN_ERR_ARG,
                          "trn_data_seek: epoch is %lld, batch is %lld; "
                          "expected an epoch of 0 or more and a batch from 0 "

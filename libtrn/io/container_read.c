@@ -91,8 +91,9 @@ static void list(reader *r, const char *path, const char *text,
                  const char *found, const char *expected)
 {
     size_t used = strlen(r->list), room = sizeof r->list - used;
-    int n = snprintf(r->list + used, room, "%s%s %s%s%s%s",
-                     used == 0 ? "" : "; ", text, path, found,
+    int n = snprintf(r->list + used, room, "%s%s%s%s%s%s%s",
+                     used == 0 ? "" : "; ", text, text[0] == '\0' ? "" : " ",
+                     path, found,
                      expected[0] == '\0' ? "" : ", expected ", expected);
     if (n >= 0 && (size_t)n < room && r->n_more == 0) {
         r->n_listed++;
@@ -228,6 +229,21 @@ static trn_status read_all(reader *r, trn__items *l, trn__items *texts,
 
 /* ---- the file ---- */
 
+/* A text of the user's with what would break its line or reach a terminal as a
+ * command written as names are: %0A. */
+static void put_text(const char *text, trn_put_fn put, void *user)
+{
+    char piece[4];
+    for (const unsigned char *p = (const unsigned char *)text; *p != 0; p++) {
+        const bool c1 = p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0;
+        if (*p < 0x20 || *p == 0x7f || c1)
+            snprintf(piece, sizeof piece, "%%%02X", *p);
+        else
+            snprintf(piece, sizeof piece, "%c", *p);
+        put(user, piece);
+    }
+}
+
 /* The text of one dataset, for the reader. */
 static trn_status print_item(reader *r, trn__item *had, trn_put_fn put,
                              void *user)
@@ -246,8 +262,10 @@ static trn_status print_item(reader *r, trn__item *had, trn_put_fn put,
     put(user, trn__item_describe(had->type, &had->shape).s);
     if (tells) {
         put(user, "  ");
-        put(user,
-            had->type == TRN__ITEM_TEXT ? had->text : trn__item_value(had).s);
+        if (had->type == TRN__ITEM_TEXT)
+            put_text(had->text, put, user);
+        else
+            put(user, trn__item_value(had).s);
     }
     put(user, "\n");
     return TRN_OK;

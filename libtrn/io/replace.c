@@ -24,13 +24,12 @@
 
 #include "libtrn/ops/randoms.h"
 
-/* The file that a path leads to; *mode is that of the file that is there, or 0.
- */
-static trn_status resolve(trn__replace *r, const char *path, unsigned *mode)
+/* The file that a path leads to, and the mode of the file that is there. */
+static trn_status resolve(trn__replace *r, const char *path)
 {
     trn_context *c = r->file.c;
     struct stat s;
-    *mode = 0;
+    r->mode = -1;
     if (strlen(path) >= sizeof r->target)
         return trn__path_fail(c, path, "be saved", ENAMETOOLONG);
     if (lstat(path, &s) != 0) {
@@ -45,7 +44,7 @@ static trn_status resolve(trn__replace *r, const char *path, unsigned *mode)
         return trn__fail(c, TRN_ERR_IO,
                          "%.600s: found %s; expected a file, or nothing", path,
                          S_ISDIR(s.st_mode) ? "a folder" : "a device or pipe");
-    *mode = (unsigned)s.st_mode & 07777u;
+    r->mode = (int)(s.st_mode & 07777u);
     return TRN_OK;
 }
 
@@ -77,7 +76,9 @@ static trn_status open_folder(trn__replace *r)
             f->calls->open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     while (r->folder_fd < 0 && errno == EINTR);
     if (r->folder_fd < 0)
-        return trn__path_fail(f->c, r->folder, "be opened", errno);
+        return trn__path_fail(f->c, f->path,
+                              "be saved, since its folder cannot be opened",
+                              errno);
     return TRN_OK;
 }
 
@@ -104,31 +105,59 @@ static trn_status check_temporary(trn__replace *r, bool *again)
     return TRN_OK;
 }
 
+static void open_as(trn__replace *r, int flags)
+{
+    trn__file *f = &r->file;
+    flags |= O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    do
+        f->fd = f->calls->open(r->temporary, flags, 0666);
+    while (f->fd < 0 && errno == EINTR);
+}
+
+/* One that is left over is taken away, and the next try makes one: its mode was
+ * for another file. */
 static trn_status open_temporary(trn__replace *r, bool *again)
 {
     trn__file *f = &r->file;
-    do
-        f->fd = f->calls->open(
-            r->temporary,
-            O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    while (f->fd < 0 && errno == EINTR);
+    open_as(r, O_CREAT | O_EXCL);
+    const bool old = f->fd < 0 && errno == EEXIST;
+    if (old)
+        open_as(r, 0);
+    *again = old && f->fd < 0 && errno == ENOENT;
+    if (*again)
+        return TRN_OK;
     if (f->fd < 0)
         return trn__path_fail(f->c, r->temporary, "be made", errno);
     /* A file system without locks has none; the rest holds all the same. */
     if (f->calls->lock(f->fd) != 0 && (errno == EACCES || errno == EAGAIN))
         return trn__path_fail(f->c, f->path, "be saved", EAGAIN);
-    return check_temporary(r, again);
+    TRN_TRY(check_temporary(r, again));
+    if (!old || *again)
+        return TRN_OK;
+    *again = true;
+    if (f->calls->unlink(r->temporary) != 0 && errno != ENOENT)
+        return trn__path_fail(f->c, r->temporary, "be taken away", errno);
+    return TRN_OK;
+}
+
+/* The old file's mode; while it is being written, one that lets a later save
+ * open what a killed process leaves. */
+static trn_status set_mode(trn__replace *r, unsigned more)
+{
+    trn__file *f = &r->file;
+    if (r->mode < 0 || f->calls->fchmod(f->fd, (unsigned)r->mode | more) == 0)
+        return TRN_OK;
+    return trn__path_fail(f->c, r->temporary, "get the old file's mode", errno);
 }
 
 trn_status trn__replace_begin(trn__replace *r, trn_context *c,
                               const trn__file_calls *calls, const char *path)
 {
     bool again = true;
-    unsigned mode;
     r->file = (trn__file){.c = c, .calls = calls, .path = path, .fd = -1};
     r->folder_fd = -1;
     r->there = false;
-    TRN_TRY(resolve(r, path, &mode));
+    TRN_TRY(resolve(r, path));
     TRN_TRY(make_names(r));
     TRN_TRY(open_folder(r));
     for (int tries = 0; again && tries < 100; tries++) {
@@ -138,9 +167,7 @@ trn_status trn__replace_begin(trn__replace *r, trn_context *c,
     if (again)
         return trn__path_fail(c, path, "be saved", EAGAIN);
     r->there = true;
-    if (mode != 0 && calls->fchmod(r->file.fd, mode) != 0)
-        return trn__path_fail(c, r->temporary, "get the old file's mode",
-                              errno);
+    TRN_TRY(set_mode(r, 0600));
     if (!trn__file_resize(&r->file, 0))
         return trn__file_raise(&r->file);
     return TRN_OK;
@@ -156,6 +183,7 @@ static bool sync_folder(trn__replace *r)
 trn_status trn__replace_commit(trn__replace *r)
 {
     trn__file *f = &r->file;
+    TRN_TRY(set_mode(r, 0));
     /* A folder that cannot be brought to the disk is found out before. */
     if (!trn__file_sync(f))
         return trn__file_raise(f);

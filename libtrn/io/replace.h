@@ -18,6 +18,7 @@
 typedef struct trn__replace {
     trn__file file;           /* the new content, for reading and writing */
     int folder_fd;            /* -1: not open */
+    int mode;                 /* of the old file; -1: there is none */
     bool there;               /* the temporary file is ours to remove */
     char target[PATH_MAX];    /* without links */
     char folder[PATH_MAX];    /* of the target */
