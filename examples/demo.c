@@ -148,7 +148,8 @@ static void train(model *m, const settings *s, FILE *losses)
     double mean = 0;
     int64_t every = isatty(1) ? 20 : s->steps > 10 ? s->steps / 10 : 1;
     int64_t first = trn_step_index(m->c); /* a resumed run's steps so far */
-    if (s->save != NULL && trn_checkpoint_save(m->checkpoint, s->save) != TRN_OK)
+    if (s->save != NULL &&
+        trn_checkpoint_save(m->checkpoint, s->save) != TRN_OK)
         return; /* now, not after all the work */
     for (int64_t step = first + 1; step <= s->steps; step++) {
         if (!train_step(m))

@@ -91,10 +91,10 @@ static void list(reader *r, const char *path, const char *text,
                  const char *found, const char *expected)
 {
     size_t used = strlen(r->list), room = sizeof r->list - used;
-    int n = snprintf(r->list + used, room, "%s%s%s%s%s%s%s",
-                     used == 0 ? "" : "; ", text, text[0] == '\0' ? "" : " ",
-                     path, found,
-                     expected[0] == '\0' ? "" : ", expected ", expected);
+    int n =
+        snprintf(r->list + used, room, "%s%s%s%s%s%s%s", used == 0 ? "" : "; ",
+                 text, text[0] == '\0' ? "" : " ", path, found,
+                 expected[0] == '\0' ? "" : ", expected ", expected);
     if (n >= 0 && (size_t)n < room && r->n_more == 0) {
         r->n_listed++;
         return;
