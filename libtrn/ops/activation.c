@@ -24,6 +24,21 @@ static trn_tensor *inner(trn_tensor *x)
     return trn_mul(x, trn_add_scalar(cubic, GELU_1));
 }
 
+static trn_tensor *input_of(const trn__call *k, trn_tensor *g)
+{
+    return trn__factor_of(g, trn__up(k->in[0]));
+}
+
+/* x, or `end` with its sign where it is larger: there the slope is 0 or 1, and
+ * powers of x might be infinite. */
+static trn_tensor *clamped(trn_tensor *x, double end)
+{
+    trn_tensor *high = trn__constant_like(x, end);
+    trn_tensor *above = trn_greater(x, trn__zeros_like(x));
+    trn_tensor *edge = trn_where(above, high, trn__constant_like(x, -end));
+    return trn_where(trn_greater(trn_abs(x), high), edge, x);
+}
+
 /* 1 - s */
 static trn_tensor *rest_of(trn_tensor *s)
 {
@@ -46,7 +61,7 @@ void trn__grad_gelu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g (Phi(x) + x phi(x)), phi = e^(-x^2/2) / sqrt(2 pi).  Far from 0
      * the second term is 0; x^2 might be infinite. */
-    trn_tensor *x = trn__up(k->in[0]);
+    trn_tensor *x = input_of(k, g);
     trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 100.0));
     trn_tensor *near = trn_where(far, trn__zeros_like(x), x);
     trn_tensor *bell = trn_exp(trn_mul_scalar(trn_mul(near, near), -0.5));
@@ -57,14 +72,16 @@ void trn__grad_gelu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_sigmoid(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *y = trn__up(k->out); /* gx = g y (1 - y) */
+    /* gx = g y (1 - y) */
+    trn_tensor *y = trn__factor_of(g, trn__up(k->out));
     trn_tensor *slope = trn_mul(y, rest_of(y));
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
 }
 
 void trn__grad_silu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *x = trn__up(k->in[0]); /* gx = g s (1 + x (1 - s)) */
+    /* gx = g s (1 + x (1 - s)) */
+    trn_tensor *x = clamped(input_of(k, g), 1000.0);
     trn_tensor *s = trn_sigmoid(x);
     trn_tensor *slope = trn_mul(s, trn_add_scalar(trn_mul(x, rest_of(s)), 1.0));
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
@@ -72,13 +89,10 @@ void trn__grad_silu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_gelu_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    /* gx = g (s + x s (1 - s) z'), z' = GELU_1 + 3 GELU_3 x^2.  Far from 0,
-     * where s (1 - s) is 0, z is taken at 0: x^2 might be infinite. */
-    trn_tensor *x = trn__up(k->in[0]);
-    trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 100.0));
-    trn_tensor *near = trn_where(far, trn__zeros_like(x), x);
+    /* gx = g (s + x s (1 - s) z'), z' = GELU_1 + 3 GELU_3 x^2 */
+    trn_tensor *x = clamped(input_of(k, g), 100.0);
     trn_tensor *s = trn_sigmoid(inner(x));
-    trn_tensor *square = trn_mul_scalar(trn_mul(near, near), 3 * GELU_3);
+    trn_tensor *square = trn_mul_scalar(trn_mul(x, x), 3 * GELU_3);
     trn_tensor *steep = trn_mul(x, trn_add_scalar(square, GELU_1));
     trn_tensor *slope = trn_add(s, trn_mul(steep, trn_mul(s, rest_of(s))));
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);

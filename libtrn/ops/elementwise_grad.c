@@ -20,12 +20,17 @@ static trn_tensor *silent(trn_tensor *g, trn_tensor *has_slope)
     return trn_where(has_slope, never, trn_equal(g, trn__zeros_like(g)));
 }
 
-/* The slope as a factor of g: 0 where it is not finite and g is 0. */
-static trn_tensor *factor_of(trn_tensor *g, trn_tensor *slope)
+trn_tensor *trn__factor_of(trn_tensor *g, trn_tensor *x)
 {
-    trn_tensor *limit = trn__constant_like(slope, (double)INFINITY);
-    trn_tensor *finite = trn_greater(limit, trn_abs(slope));
-    return trn_where(silent(g, finite), trn__zeros_like(slope), slope);
+    trn_tensor *limit = trn__constant_like(x, (double)INFINITY);
+    trn_tensor *finite = trn_greater(limit, trn_abs(x));
+    return trn_where(silent(g, finite), trn__zeros_like(x), x);
+}
+
+/* Input i in the type that it is computed in, as a factor of g. */
+static trn_tensor *input_of(const trn__call *k, int i, trn_tensor *g)
+{
+    return trn__factor_of(g, trn__up(k->in[i]));
 }
 
 void trn__grad_neg(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -36,7 +41,7 @@ void trn__grad_neg(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_exp(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    gin[0] = trn_mul(g, factor_of(g, k->out)); /* gx = g y */
+    gin[0] = trn_mul(g, trn__factor_of(g, k->out)); /* gx = g y */
 }
 
 void trn__grad_log(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -48,7 +53,7 @@ void trn__grad_log(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *y = k->out; /* gx = g - g y^2 */
+    trn_tensor *y = trn__factor_of(g, k->out); /* gx = g - g y^2 */
     gin[0] = trn_sub(g, trn_mul(g, trn_mul(y, y)));
 }
 
@@ -112,13 +117,13 @@ void trn__grad_rsqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_sin(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *slope = trn_cos(trn__up(k->in[0])); /* gx = g cos x */
+    trn_tensor *slope = trn_cos(input_of(k, 0, g)); /* gx = g cos x */
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
 }
 
 void trn__grad_cos(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *slope = trn_sin(trn__up(k->in[0])); /* gx = -g sin x */
+    trn_tensor *slope = trn_sin(input_of(k, 0, g)); /* gx = -g sin x */
     trn_tensor *gx = trn_neg(trn_mul(trn__up(g), slope));
     gin[0] = trn__down(gx, k->in[0]->arg.dtype);
 }
@@ -127,7 +132,7 @@ void trn__grad_erf(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g 2 / sqrt(pi) e^(-x^2).  Far from 0 it is 0, taken without x, whose
      * product with that might be inf * 0 in the next order. */
-    trn_tensor *x = trn__up(k->in[0]);
+    trn_tensor *x = input_of(k, 0, g);
     trn_tensor *zero = trn__zeros_like(x);
     trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 40.0));
     trn_tensor *near = trn_where(far, zero, x);
@@ -168,7 +173,7 @@ void trn__grad_div(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     trn_tensor *ga = trn_div(g, divisor);
     gin[0] = ga;
     if (trn__needs_grad(b))
-        gin[1] = trn_neg(trn_mul(ga, factor_of(g, trn_div(a, divisor))));
+        gin[1] = trn_neg(trn_mul(ga, trn__factor_of(g, trn_div(a, divisor))));
 }
 
 void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
@@ -181,13 +186,13 @@ void trn__grad_pow(const trn__call *k, trn_tensor *g, trn_tensor **gin)
         trn_tensor *none = trn_equal(b, zero);
         trn_tensor *base = trn_where(none, one, a);
         trn_tensor *power = trn_pow(base, trn_add_scalar(b, -1.0));
-        trn_tensor *slope = factor_of(g, trn_mul(b, power));
+        trn_tensor *slope = trn__factor_of(g, trn_mul(b, power));
         gin[0] = trn_where(none, zero, trn_mul(g, slope));
     }
     if (trn__needs_grad(b)) { /* gb = g y ln a, and 0 where y = 0 */
         trn_tensor *none = trn_equal(y, zero);
         trn_tensor *base = trn_where(none, one, a);
-        trn_tensor *slope = factor_of(g, trn_mul(y, trn_log(base)));
+        trn_tensor *slope = trn__factor_of(g, trn_mul(y, trn_log(base)));
         gin[1] = trn_where(none, zero, trn_mul(g, slope));
     }
 }
@@ -212,7 +217,7 @@ static trn_tensor *larger(trn_tensor *a, trn_tensor *b)
 void trn__grad_atan2(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     uint32_t dtype = k->in[0]->arg.dtype;
-    trn_tensor *a = trn__up(k->in[0]), *b = trn__up(k->in[1]), *gy = trn__up(g);
+    trn_tensor *a = input_of(k, 0, g), *b = input_of(k, 1, g), *gy = trn__up(g);
     trn_tensor *zero = trn__zeros_like(a), *one = trn__constant_like(a, 1.0);
     trn_tensor *inf = trn__constant_like(a, (double)INFINITY);
     trn_tensor *size = larger(a, b);

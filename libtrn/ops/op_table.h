@@ -99,6 +99,10 @@ bool trn__meet(uint32_t op, trn_tensor **x, trn_tensor **y);
 trn_tensor *trn__zeros_like(trn_tensor *x);
 trn_tensor *trn__constant_like(trn_tensor *x, double value);
 
+/* x, or a function of it, as a factor of g: 0 where it is not finite and g is
+ * 0, as the branch that a `where` further on did not take has it. */
+trn_tensor *trn__factor_of(trn_tensor *g, trn_tensor *x);
+
 /* x as f32 if it is bf16 or f16; back to `dtype`. */
 trn_tensor *trn__up(trn_tensor *x);
 trn_tensor *trn__down(trn_tensor *x, uint32_t dtype);
