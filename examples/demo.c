@@ -310,7 +310,7 @@ static const char usage[] =
     "  --steps N           training steps (4000)\n"
     "  --schedule N        steps until the learning rate has fallen (4000)\n"
     "  --warmup N          steps until the learning rate has risen (100)\n"
-    "  --learning-rate X   (0.002)\n"
+    "  --learning-rate X   (0.002; a resumed run keeps its own)\n"
     "  --dropout P         (0.1)\n"
     "  --sample N          characters of the sample (480)\n"
     "  --held-out N        characters to be judged on, at most (all)\n"

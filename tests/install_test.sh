@@ -110,10 +110,9 @@ with_pkg_config() {
 
 # shellcheck disable=SC2046,SC2086
 with_pkg_config_statically() {
-    mkdir -p only && cp "$lib/libtrn.a" only/ &&
-        $cc -o by_pc_static "$sample" -Lonly \
-            $(pkg-config --cflags --libs --static libtrn |
-                sed "s|-L$lib||; s|-ltrn|-l:libtrn.a|") &&
+    $cc -o by_pc_static "$sample" \
+        $(pkg-config --cflags --libs --static libtrn |
+            sed 's/-ltrn/-l:libtrn.a/') &&
         works ./by_pc_static && shared_alone by_pc_static no
 }
 

@@ -93,6 +93,57 @@ static void a_branch_not_taken_leaks_no_slope(void **state)
     }
 }
 
+static trn_tensor *angle_of(trn_tensor *x)
+{
+    return trn_atan2(x, x);
+}
+
+static trn_tensor *(*const rows_of_numbers[])(trn_tensor *) = {
+    trn_neg,     trn_exp,       trn_log,   trn_tanh, trn_sqrt,  trn_relu,
+    trn_abs,     trn_sign,      trn_floor, trn_ceil, trn_round, trn_trunc,
+    trn_rsqrt,   trn_sin,       trn_cos,   trn_erf,  trn_gelu,  trn_silu,
+    trn_sigmoid, trn_gelu_tanh, angle_of,
+};
+enum {
+    N_OF_NUMBERS = (int)(sizeof rows_of_numbers / sizeof rows_of_numbers[0])
+};
+
+/* 3 x, beside a row of x that is not taken; every second time also beside that
+ * one's gradient, which is not taken either. */
+static trn_tensor *beside_numbers(trn_tensor *x, int i)
+{
+    trn_context *c = trn_tensor_context(x);
+    trn_tensor *no = trn_full(c, TRN_BOOL, 0, NULL, 0.0);
+    trn_tensor *y =
+        trn_where(no, rows_of_numbers[i / 2](x), trn_mul_scalar(x, 3));
+    trn_grad_options o = TRN_GRAD_INIT;
+    o.create_graph = true;
+    if (i % 2 == 0)
+        return y;
+    trn_tensor *g = NULL, *sum = total(y);
+    trn_grad(1, &sum, 1, &x, NULL, &o, &g);
+    return trn_add(trn_where(no, y, trn_mul_scalar(x, 3)),
+                   trn_where(no, g, trn_full(c, TRN_F32, 0, NULL, 0.0)));
+}
+
+static void infinities_and_nan_not_taken_leak_nothing(void **state)
+{
+    (void)state;
+    ON_EACH_WAY(c)
+    {
+        for (int i = 0; i < 2 * N_OF_NUMBERS; i++) {
+            trn_tensor *x = numbers(c, 4, (double[]){0.5, INF, -INF, NOT});
+            trn_set_requires_grad(x, true);
+            trn_tensor *g = gradient(x, beside_numbers, i);
+            for (int j = 0; j < 4; j++)
+                CHECK(harness_at(g, j) == 3,
+                      "%s, row %d, order %d: element %d is %Lg\n",
+                      captured_ways[way].name, i / 2, 1 + i % 2, j,
+                      harness_at(g, j));
+        }
+    }
+}
+
 /* A gradient that is not 0 meets the slope of the calculus. */
 static trn_tensor *taken(trn_tensor *x, int i)
 {
@@ -338,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TRN_TEST(a_branch_not_taken_leaks_no_slope),
+        TRN_TEST(infinities_and_nan_not_taken_leak_nothing),
         TRN_TEST(a_branch_that_is_taken_has_the_slope_of_the_calculus),
         TRN_TEST(an_infinite_gradient_stops_at_the_branch_not_taken),
         TRN_TEST(slopes_at_zero_are_zero),
