@@ -114,9 +114,10 @@ TRN_API trn_tensor *trn_greater_equal(trn_tensor *a, trn_tensor *b);
 /* y = not (a = b)           y: bool, true for NaN; no gradient */
 TRN_API trn_tensor *trn_not_equal(trn_tensor *a, trn_tensor *b);
 /* y = a where the condition holds, else b.   condition: bool
- * The branch not taken leaks nothing, forward or backward, through rows that are
- * element by element; a product there with a factor that is infinite or NaN does
- * backward, and so do rows that combine elements (sums, softmax, matmul). */
+ * The branch not taken leaks nothing, forward or backward, through rows that
+ * are element by element; a product there with a factor that is infinite or NaN
+ * does backward, and so do rows that combine elements (sums, softmax, matmul).
+ */
 TRN_API trn_tensor *trn_where(trn_tensor *condition, trn_tensor *a,
                               trn_tensor *b);
 /* y = x + value             x: numbers; an integer x takes value truncated
