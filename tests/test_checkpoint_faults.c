@@ -21,6 +21,28 @@
 
 /* ---- what must not leak ---- */
 
+/* A host's printing of HDF5's errors, which no call of ours may reach. */
+static int n_printed;
+
+static herr_t host_print(hid_t stack, void *data)
+{
+    (void)stack;
+    (void)data;
+    n_printed++;
+    return 0;
+}
+
+/* The setting with which HDF5 prints is the host's. */
+static void check_printing(void)
+{
+    H5E_auto2_t print = NULL;
+    void *data = NULL;
+    assert_true(H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0);
+    assert_true(print == host_print);
+    assert_ptr_equal(data, &n_printed);
+    assert_int_equal(n_printed, 0);
+}
+
 /* Memory of contexts, files of the process, ids of HDF5. */
 typedef struct holdings {
     int64_t bytes;
@@ -44,6 +66,7 @@ static void check_holdings(trn_context *c, holdings before)
     assert_int_equal(now.bytes, before.bytes);
     assert_int_equal(now.files, before.files);
     assert_int_equal(now.ids, 0);
+    check_printing();
 }
 
 /* ---- a program with an old file ---- */
@@ -72,6 +95,7 @@ static world begin(int way)
     w.k->calls = &fault_calls;
     checkpoint_put(w.path, w.old, w.n_old);
     w.held = count_holdings(w.m.c);
+    assert_true(H5Eset_auto2(H5E_DEFAULT, host_print, &n_printed) >= 0);
     return w;
 }
 
