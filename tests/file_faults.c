@@ -7,6 +7,7 @@
 #include "file_faults.h"
 
 fault_plan fault;
+fault_record fault_calls_made;
 
 const char *const fault_names[N_CALLS] = {
     "open",  "close",  "pread", "pwrite", "ftruncate", "fsync",
@@ -31,6 +32,28 @@ static bool fails(fault_kind kind)
         return false;
     errno = fault.error;
     return true;
+}
+
+static void note_file(fault_kind kind, const struct stat *s)
+{
+    fault_record *r = &fault_calls_made;
+    if (r->on && r->n < MOST_CALLS)
+        r->call[r->n] = (fault_call){kind, s->st_dev, s->st_ino};
+    r->n += r->on;
+}
+
+static void note(fault_kind kind, int fd)
+{
+    struct stat s = {0};
+    fstat(fd, &s);
+    note_file(kind, &s);
+}
+
+static void note_name(fault_kind kind, const char *path)
+{
+    struct stat s = {0};
+    lstat(path, &s);
+    note_file(kind, &s);
 }
 
 static size_t piece_of(size_t n)
@@ -59,6 +82,7 @@ static ssize_t bad_pread(int fd, void *data, size_t n, int64_t at)
 
 static ssize_t bad_pwrite(int fd, const void *data, size_t n, int64_t at)
 {
+    note(CALL_PWRITE, fd);
     return fails(CALL_PWRITE)
                ? -1
                : trn__system_calls.pwrite(fd, data, piece_of(n), at);
@@ -66,11 +90,13 @@ static ssize_t bad_pwrite(int fd, const void *data, size_t n, int64_t at)
 
 static int bad_ftruncate(int fd, int64_t size)
 {
+    note(CALL_FTRUNCATE, fd);
     return fails(CALL_FTRUNCATE) ? -1 : trn__system_calls.ftruncate(fd, size);
 }
 
 static int bad_fsync(int fd)
 {
+    note(CALL_FSYNC, fd);
     return fails(CALL_FSYNC) ? -1 : trn__system_calls.fsync(fd);
 }
 
@@ -91,6 +117,7 @@ static int bad_lock(int fd)
 
 static int bad_rename(const char *from, const char *to)
 {
+    note_name(CALL_RENAME, from);
     return fails(CALL_RENAME) ? -1 : trn__system_calls.rename(from, to);
 }
 

@@ -39,6 +39,24 @@ typedef struct fault_plan {
 
 extern fault_plan fault;
 
+/* What wrote, brought to the disk or renamed, in order, while `on`; beyond the
+ * last place it is only counted. */
+typedef struct fault_call {
+    fault_kind kind;
+    dev_t device; /* with `file`: what the call was for */
+    ino_t file;
+} fault_call;
+
+enum { MOST_CALLS = 1024 };
+
+typedef struct fault_record {
+    bool on;
+    int n;
+    fault_call call[MOST_CALLS];
+} fault_record;
+
+extern fault_record fault_calls_made;
+
 /* Those of the system behind the plan. */
 extern const trn__file_calls fault_calls;
 

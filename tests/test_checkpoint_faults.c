@@ -21,6 +21,28 @@
 
 /* ---- what must not leak ---- */
 
+/* A host's printing of HDF5's errors, which no call of ours may reach. */
+static int n_printed;
+
+static herr_t host_print(hid_t stack, void *data)
+{
+    (void)stack;
+    (void)data;
+    n_printed++;
+    return 0;
+}
+
+/* The setting with which HDF5 prints is the host's. */
+static void check_printing(void)
+{
+    H5E_auto2_t print = NULL;
+    void *data = NULL;
+    assert_true(H5Eget_auto2(H5E_DEFAULT, &print, &data) >= 0);
+    assert_true(print == host_print);
+    assert_ptr_equal(data, &n_printed);
+    assert_int_equal(n_printed, 0);
+}
+
 /* Memory of contexts, files of the process, ids of HDF5. */
 typedef struct holdings {
     int64_t bytes;
@@ -44,6 +66,7 @@ static void check_holdings(trn_context *c, holdings before)
     assert_int_equal(now.bytes, before.bytes);
     assert_int_equal(now.files, before.files);
     assert_int_equal(now.ids, 0);
+    check_printing();
 }
 
 /* ---- a program with an old file ---- */
@@ -72,6 +95,7 @@ static world begin(int way)
     w.k->calls = &fault_calls;
     checkpoint_put(w.path, w.old, w.n_old);
     w.held = count_holdings(w.m.c);
+    assert_true(H5Eset_auto2(H5E_DEFAULT, host_print, &n_printed) >= 0);
     return w;
 }
 
@@ -195,6 +219,66 @@ static void short_and_interrupted_calls_are_gone_on_with(void **state)
     trn_checkpoint_load(w.k, w.path);
     harness_ok(w.m.c);
     fault = (fault_plan){0};
+    end(&w);
+}
+
+/* ---- HDF5 of another version ---- */
+
+static unsigned version[3];
+static int version_result;
+
+static int told_version(unsigned *major, unsigned *minor, unsigned *release)
+{
+    *major = version[0];
+    *minor = version[1];
+    *release = version[2];
+    return version_result;
+}
+
+/* message NULL: the save works */
+static void save_with_version(world *w, unsigned major, unsigned minor,
+                              unsigned release, const char *message)
+{
+    memcpy(version, (unsigned[]){major, minor, release}, sizeof version);
+    checkpoint_put(w->path, w->old, w->n_old);
+    fault = (fault_plan){.kind = CALL_OPEN, .at = 1, .error = EIO};
+    if (message == NULL)
+        fault.at = 0;
+    trn_checkpoint_save(w->k, w->path);
+    if (message == NULL) {
+        harness_ok(w->m.c);
+        assert_true(is_file(w, w->new, w->n_new));
+        return;
+    }
+    harness_error(w->m.c, TRN_ERR_UNSUPPORTED, message);
+    assert_int_equal(fault.n, 0); /* nothing was even opened */
+    assert_true(is_file(w, w->old, w->n_old));
+    assert_int_equal(checkpoint_files(), 1);
+    check_holdings(w->m.c, w->held);
+    fault = (fault_plan){0};
+}
+
+static void hdf5_of_another_version_is_refused(void **state)
+{
+    (void)state;
+    world w = begin(EAGER);
+    trn__file_calls calls = fault_calls;
+    char both[80];
+    const unsigned major = H5_VERS_MAJOR, minor = H5_VERS_MINOR;
+    calls.hdf5_version = told_version;
+    w.k->calls = &calls;
+    snprintf(
+        both, sizeof both,
+        "found HDF5 %u.%u.77 in this process; expected %u.%u as in %u.%u.%u,",
+        major, minor + 2, major, minor, major, minor,
+        (unsigned)H5_VERS_RELEASE);
+    save_with_version(&w, major, minor, H5_VERS_RELEASE + 1, NULL);
+    save_with_version(&w, major, minor + 2, 77, both);
+    save_with_version(&w, major + 1, minor, H5_VERS_RELEASE, "in this process");
+    save_with_version(&w, major, minor - 1, H5_VERS_RELEASE, "in this process");
+    version_result = -1;
+    save_with_version(&w, major, minor, H5_VERS_RELEASE, "does not tell");
+    version_result = 0;
     end(&w);
 }
 
@@ -386,6 +470,7 @@ int main(void)
         cmocka_unit_test(each_call_of_a_load_may_fail),
         cmocka_unit_test(a_lock_that_another_process_has_is_told),
         cmocka_unit_test(short_and_interrupted_calls_are_gone_on_with),
+        cmocka_unit_test(hdf5_of_another_version_is_refused),
         cmocka_unit_test(each_allocation_of_a_save_may_fail),
         cmocka_unit_test(each_allocation_of_a_load_may_fail),
         cmocka_unit_test(a_device_that_fails_leaves_the_old_values),

@@ -178,6 +178,7 @@ trn_status trn__container_write(trn__items *l, const trn__file_calls *calls,
                                 const char *path)
 {
     trn_context *c = l->c;
+    TRN_TRY(trn__h5_check(c, calls, path));
     trn__item **sorted = trn__items_sorted(l, NULL); /* no name twice */
     if (sorted == NULL)
         return c->status;

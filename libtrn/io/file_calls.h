@@ -26,6 +26,8 @@ typedef struct trn__file_calls {
     int (*lock)(int fd); /* for us alone, or EACCES or EAGAIN at once */
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
+    /* The version of HDF5 in this process, < 0: failed; NULL: ask HDF5. */
+    int (*hdf5_version)(unsigned *major, unsigned *minor, unsigned *release);
 } trn__file_calls;
 
 extern const trn__file_calls trn__system_calls;

@@ -146,7 +146,32 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_SINGLE,
 };
 
-/* ---- the library: its lock, its printing ---- */
+/* ---- the library: its version, its lock, its printing ---- */
+
+/* Types and structs differ between minor versions, not between releases.  HDF5
+ * has such a check too, but that one prints and aborts. */
+trn_status trn__h5_check(trn_context *c, const trn__file_calls *calls,
+                         const char *path)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    trn__process_hdf5_lock();
+    int result = calls->hdf5_version != NULL
+                     ? calls->hdf5_version(&major, &minor, &release)
+                     : H5get_libversion(&major, &minor, &release);
+    trn__process_hdf5_unlock();
+    if (result < 0)
+        return trn__fail(c, TRN_ERR_UNSUPPORTED,
+                         "%.600s: HDF5 does not tell its version", path);
+    if (major != H5_VERS_MAJOR || minor != H5_VERS_MINOR)
+        return trn__fail(c, TRN_ERR_UNSUPPORTED,
+                         "%.600s: found HDF5 %u.%u.%u in this process; "
+                         "expected %d.%d as in %d.%d.%d, with which this "
+                         "library was built",
+                         path, major, minor, release, H5_VERS_MAJOR,
+                         H5_VERS_MINOR, H5_VERS_MAJOR, H5_VERS_MINOR,
+                         H5_VERS_RELEASE);
+    return TRN_OK;
+}
 
 static void silence(trn__h5 *h)
 {
@@ -222,12 +247,16 @@ static hid_t access_list(trn__h5 *h)
     return access;
 }
 
+/* H5F_ACC_TRUNC by its value: the macro may call H5check_version, which
+ * ends the process where it does not like what it finds. */
+#define TRUNCATE 0x0002u
+
 bool trn__h5_create(trn__h5 *h, uint64_t room)
 {
     hid_t access = access_list(h);
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     if (access >= 0 && create >= 0 && H5Pset_userblock(create, room) >= 0)
-        h->file = H5Fcreate(h->f->path, H5F_ACC_TRUNC, create, access);
+        h->file = H5Fcreate(h->f->path, TRUNCATE, create, access);
     trn__h5_drop(create);
     trn__h5_drop(access);
     return h->file >= 0;

@@ -39,6 +39,10 @@ typedef struct trn__h5 {
     } host;
 } trn__h5;
 
+/* Raises TRN_ERR_UNSUPPORTED where the library in this process is not of the
+ * version of the headers; to be called before anything else here. */
+trn_status trn__h5_check(trn_context *c, const trn__file_calls *calls,
+                         const char *path);
 void trn__h5_begin(trn__h5 *h, trn__file *f);
 /* Makes the file's HDF5 part, which begins at byte `room`; false: it failed. */
 bool trn__h5_create(trn__h5 *h, uint64_t room);
