@@ -40,12 +40,13 @@ TRN_API double trn_neg(double x);
 #endif
 END
     source_file include/trn/ops.def <<'END'
-TRN_OP(1, neg, UNARY)
-TRN_OP(91, sgd_update, UPDATE)
+TRN_OP(1, neg, UNARY, 1, 0)
+TRN_OP(91, sgd_update, UPDATE, 2, 0x1)
 END
     echo 'Used by the optimizer: sgd_update.' >docs/ops.md
-    printf 'TRN_CASE(%s, "[3]", "")\n' neg sgd_update |
-        source_file tests/cases.def
+    for row in neg sgd_update; do
+        printf "TRN_CASE($row, \"%s\", \"\")\n" '[3]' '[1]' '[0]' 't[2,4]'
+    done | source_file tests/cases.def
     source_file libtrn/ops/neg.c <<'END'
 #include "trn.h"
 double trn_neg(double x)
@@ -216,6 +217,34 @@ finds 'rule neg: no line in the table of costs' docs_complete.sh
 tree
 echo 'TRN_CASE(old, "[3]", "")' >>tests/cases.def
 finds 'case old: no such row' cases_complete.sh
+
+# row <class> <inputs> <shapes> ..: a tree with such a row and these cases
+row() {
+    tree
+    echo "TRN_OP(10, add, $1, $2, 0)" >>include/trn/ops.def
+    shift 2
+    printf 'TRN_CASE(add, "%s", "")\n' "$@" >>tests/cases.def
+}
+odd='[3] [3]' one='[1,2] [1,2]' empty='[0] [0]' strided='[2,4] t[2,4]'
+broadcast='[2] []'
+row BINARY 2 "$odd" "$one" "$empty" "$strided" "$broadcast"
+passes cases_complete.sh
+row SPECIAL 2 "$odd" "$one" "$empty" "$strided"
+passes cases_complete.sh
+row RANDOM 0 ''
+passes cases_complete.sh
+row SPECIAL 2 "$one" "$empty" "$strided" "$broadcast"
+finds 'row add: no case of the kind odd' cases_complete.sh
+row SPECIAL 2 "$odd" '[11] [10]' "$empty" "$strided"
+finds 'row add: no case of the kind size-1' cases_complete.sh
+row SPECIAL 2 "$odd" "$one" '[30] [10]' "$strided"
+finds 'row add: no case of the kind empty' cases_complete.sh
+row SPECIAL 2 "$odd" "$one" "$empty"
+finds 'row add: no case of the kind non-contiguous' cases_complete.sh
+for class in BINARY COMPARE; do
+    row $class 2 "$odd" "$one" "$empty" "$strided"
+    finds 'row add: no case of the kind broadcast' cases_complete.sh
+done
 
 # the rules of the numerics and their mutations
 rules() { # a tree with one rule, which passes

@@ -36,6 +36,36 @@ static void rows_that_a_mask_hides_have_zero_gradients(void **state)
     harness_equal(h, 6, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
 }
 
+/* The second row counts as ever: l = -log 2 at its two finite elements. */
+static void hidden_rows_of_log_softmax_have_zero_gradients(void **state)
+{
+    const double logits[6] = {-INF, -INF, -INF, 1, -INF, 1};
+    trn_context *c = *state;
+    trn_tensor *x = leaf(c, 2, (int64_t[]){2, 3}, logits);
+    trn_tensor *v =
+        harness_f64(c, 2, (int64_t[]){2, 3}, (double[]){3, 1, 2, 8, 0, 4});
+    trn_tensor *y = trn_log_softmax(x, 1), *g = NULL, *h = NULL;
+    trn_grad_options o = TRN_GRAD_INIT;
+    o.create_graph = true;
+    for (int i = 0; i < 3; i++)
+        assert_true(harness_at(y, i) == -(long double)INFINITY);
+    trn_grad(1, &y, 1, &x, &v, &o, &g);
+    harness_ok(c);
+    for (int i = 0; i < 3; i++)
+        assert_true(harness_at(g, i) == 0);
+    assert_true(fabsl(harness_at(g, 3) - 2) <= 1e-14L);
+    assert_true(harness_at(g, 4) == 0);
+    assert_true(fabsl(harness_at(g, 5) + 2) <= 1e-14L);
+    y = trn_sum(trn_mul(g, v), TRN_ALL_AXES, false);
+    trn_grad(1, &y, 1, &x, NULL, NULL, &h);
+    harness_ok(c);
+    for (int i = 0; i < 3; i++)
+        assert_true(harness_at(h, i) == 0);
+    /* -sum(v) p (v - sum(p v)) = -12 (8 - 6) / 2 and its opposite */
+    assert_true(fabsl(harness_at(h, 3) + 12) <= 1e-13L);
+    assert_true(fabsl(harness_at(h, 5) - 12) <= 1e-13L);
+}
+
 static void infinite_logits_share_by_their_limits(void **state)
 {
     const double logits[6] = {INF, 0, INF, INF, -INF, 5};
@@ -119,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TRN_TEST(rows_that_a_mask_hides_have_zero_gradients),
+        TRN_TEST(hidden_rows_of_log_softmax_have_zero_gradients),
         TRN_TEST(infinite_logits_share_by_their_limits),
         TRN_TEST(dropout_of_all_leaves_zeros_and_of_none_the_input),
         TRN_TEST(the_mask_depends_on_seed_stream_and_counter_only),

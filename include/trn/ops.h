@@ -208,9 +208,10 @@ TRN_API trn_tensor *trn_full(trn_context *c, trn_dtype dtype, int rank,
 /* ---- composites ---- */
 
 /* y = e^(x - max x) / sum of e^(x - max x) along axis.   +inf takes all, -inf
- * nothing; a row of -inf alone gives zeros */
+ * nothing; a row of -inf alone gives zeros, with gradients of 0 */
 TRN_API trn_tensor *trn_softmax(trn_tensor *x, int axis);
-/* y = x - max x - ln sum of e^(x - max x) along axis */
+/* y = x - max x - ln sum of e^(x - max x) along axis.   A row of -inf alone
+ * gives -inf, with gradients of 0 */
 TRN_API trn_tensor *trn_log_softmax(trn_tensor *x, int axis);
 
 typedef struct trn_cross_entropy_options {

@@ -109,8 +109,16 @@ void trn__grad_softmax(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 void trn__grad_log_softmax(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     const trn_axis_attrs *at = k->attrs;
-    trn_tensor *p = trn_exp(k->out); /* gx = g - e^y sum(g) */
-    gin[0] = trn_sub(g, trn_mul(p, trn_sum(g, TRN_AXIS(at->axis), true)));
+    uint32_t axes = TRN_AXIS(at->axis);
+    trn_tensor *y = k->out; /* gx = g - e^y sum(g) */
+    trn_tensor *gx = trn_sub(g, trn_mul(trn_exp(y), trn_sum(g, axes, true)));
+    if (!is_empty(y)) { /* all of y is -inf only where all of x is */
+        trn_tensor *top = trn_max(y, axes, true);
+        trn_tensor *none =
+            trn_equal(top, trn__constant_like(top, -(double)INFINITY));
+        gx = trn_where(none, trn__zeros_like(g), gx);
+    }
+    gin[0] = gx;
 }
 
 static trn_tensor *along_axis(uint32_t op, trn_tensor *x, int axis)
