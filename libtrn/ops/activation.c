@@ -83,7 +83,8 @@ void trn__grad_silu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
     /* gx = g s (1 + x (1 - s)) */
     trn_tensor *x = clamped(input_of(k, g), 1000.0);
     trn_tensor *s = trn_sigmoid(x);
-    trn_tensor *slope = trn_mul(s, trn_add_scalar(trn_mul(x, rest_of(s)), 1.0));
+    trn_tensor *rest = trn_sigmoid(trn_neg(x)); /* 1 - s, which cancels */
+    trn_tensor *slope = trn_mul(s, trn_add_scalar(trn_mul(x, rest), 1.0));
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
 }
 
@@ -91,9 +92,10 @@ void trn__grad_gelu_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g (s + x s (1 - s) z'), z' = GELU_1 + 3 GELU_3 x^2 */
     trn_tensor *x = clamped(input_of(k, g), 100.0);
-    trn_tensor *s = trn_sigmoid(inner(x));
+    trn_tensor *z = inner(x);
+    trn_tensor *s = trn_sigmoid(z), *rest = trn_sigmoid(trn_neg(z)); /* 1 - s */
     trn_tensor *square = trn_mul_scalar(trn_mul(x, x), 3 * GELU_3);
     trn_tensor *steep = trn_mul(x, trn_add_scalar(square, GELU_1));
-    trn_tensor *slope = trn_add(s, trn_mul(steep, trn_mul(s, rest_of(s))));
+    trn_tensor *slope = trn_add(s, trn_mul(steep, trn_mul(s, rest)));
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
 }
