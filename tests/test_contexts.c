@@ -10,31 +10,8 @@
 #include "captured.h"
 #include "tests/host_setup.h"
 
+enum { STEPS = 2 };
 enum { LIVES = 2 }; /* of each thread, so that openings meet closings */
-
-static host_job job_of(int way, int n_threads)
-{
-    return (host_job){
-        .folder = folder,
-        .device = captured_ways[way].device,
-        .exec = captured_ways[way].exec,
-        .engine = TRN_ENGINE_POOL,
-        .n_threads = n_threads,
-        .steps = 2,
-    };
-}
-
-/* The digest of a life alone. */
-static const char *alone(int way)
-{
-    static char digests[N_WAYS][65];
-    if (digests[way][0] == '\0') {
-        host_job j = job_of(way, 1);
-        CHECK(host_job_run(&j), "%s: %s\n", captured_ways[way].name, j.said);
-        memcpy(digests[way], j.digest, sizeof j.digest);
-    }
-    return digests[way];
-}
 
 typedef struct part {
     pthread_barrier_t *start;
@@ -64,8 +41,8 @@ static void at_once(int n, const int *ways, int n_threads)
     assert_int_equal(pthread_barrier_init(&start, NULL, (unsigned)n), 0);
     for (int i = 0; i < n; i++)
         parts[i] = (part){.start = &start,
-                          .job = job_of(ways[i], n_threads),
-                          .digest = alone(ways[i])};
+                          .job = job_of_way(ways[i], n_threads, STEPS),
+                          .digest = alone(ways[i], STEPS)};
     for (int i = 0; i < n; i++)
         assert_int_equal(
             pthread_create(&threads[i], NULL, lead_lives, &parts[i]), 0);
@@ -113,14 +90,14 @@ static void a_context_may_move_to_another_thread(void **state)
 {
     (void)state;
     for (int way = 0; way < N_WAYS; way++) {
-        host_job j = job_of(way, 2);
+        host_job j = job_of_way(way, 2, STEPS);
         pthread_t thread;
         void *good = NULL;
         assert_true(host_job_open(&j));
         assert_int_equal(pthread_create(&thread, NULL, go_on, &j), 0);
         pthread_join(thread, &good);
         CHECK(good != NULL, "%s\n", j.said);
-        assert_string_equal(j.digest, alone(way));
+        assert_string_equal(j.digest, alone(way, STEPS));
     }
 }
 

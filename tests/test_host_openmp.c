@@ -11,36 +11,19 @@
 #ifdef _OPENMP
 #include <omp.h>
 
-static host_job job_of(int way, trn_engine engine, int n_threads)
-{
-    return (host_job){
-        .folder = folder,
-        .device = captured_ways[way].device,
-        .exec = captured_ways[way].exec,
-        .engine = engine,
-        .n_threads = n_threads,
-        .steps = 2,
-    };
-}
-
-static void check_alone(char digest[65], int way)
-{
-    host_job j = job_of(way, TRN_ENGINE_POOL, 1);
-    CHECK(host_job_run(&j), "%s\n", j.said);
-    memcpy(digest, j.digest, 65);
-}
+enum { STEPS = 2 };
 
 static void each_thread_of_a_team_has_a_context(void **state)
 {
     (void)state;
     for (int way = 0; way < N_WAYS; way++) {
-        char digest[65];
-        check_alone(digest, way);
+        const char *digest = alone(way, STEPS);
         for (int e = TRN_ENGINE_POOL; e <= TRN_ENGINE_OPENMP; e++) {
             int n_good = 0, n_same = 0, team = 0;
 #pragma omp parallel num_threads(3) reduction(+ : n_good, n_same)
             {
-                host_job j = job_of(way, (trn_engine)e, 2);
+                host_job j = job_of_way(way, 2, STEPS);
+                j.engine = (trn_engine)e;
 #pragma omp single
                 team = omp_get_num_threads();
                 n_good += host_job_run(&j);
@@ -72,12 +55,12 @@ static void one_thread_of_a_team_uses_a_context(void **state)
 {
     (void)state;
     for (int way = 0; way < N_WAYS; way++) {
-        char digest[65];
-        check_alone(digest, way);
+        const char *digest = alone(way, STEPS);
         for (int e = TRN_ENGINE_POOL; e <= TRN_ENGINE_OPENMP; e++) {
             for (int levels = 1; levels <= 2; levels++) {
                 static watch w;
-                host_job j = job_of(way, (trn_engine)e, 3);
+                host_job j = job_of_way(way, 3, STEPS);
+                j.engine = (trn_engine)e;
                 bool good = false;
                 const int before = omp_get_max_active_levels();
                 omp_set_max_active_levels(levels); /* 2: teams in teams */

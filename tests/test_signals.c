@@ -22,28 +22,6 @@
 #include "tests/host_setup.h"
 #include "tests/host_state.h"
 
-static host_job job_of(int way, int n_threads)
-{
-    return (host_job){
-        .folder = folder,
-        .device = captured_ways[way].device,
-        .exec = captured_ways[way].exec,
-        .engine = TRN_ENGINE_POOL,
-        .n_threads = n_threads,
-    };
-}
-
-static const char *alone(int way)
-{
-    static char digests[N_WAYS][65];
-    if (digests[way][0] == '\0') {
-        host_job j = job_of(way, 1);
-        CHECK(host_job_run(&j), "%s: %s\n", captured_ways[way].name, j.said);
-        memcpy(digests[way], j.digest, sizeof j.digest);
-    }
-    return digests[way];
-}
-
 /* ---- timers ---- */
 
 static void set_timer(void (*handler)(int), int flags, int first, int again)
@@ -149,8 +127,8 @@ static void a_storm_of_signals_changes_no_bit(void **state)
     for (int way = 0; way < N_WAYS; way++) {
         for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
             struct sigaction act = {.sa_handler = count_alarm}, before;
-            host_job j = job_of(way, n_threads);
-            const char *want = alone(way);
+            host_job j = job_of_way(way, n_threads, 0);
+            const char *want = alone(way, 0);
             n_alarms = 0;
             sigemptyset(&act.sa_mask);
             sigaction(SIGCHLD, &act, &before);
@@ -298,8 +276,8 @@ static void children_that_exec_or_end_disturb_nothing(void **state)
     (void)state;
     for (int way = 0; way < N_WAYS; way++) {
         int n[3] = {0, 0, 0};
-        host_job j = job_of(way, 3);
-        const char *want = alone(way);
+        host_job j = job_of_way(way, 3, 0);
+        const char *want = alone(way, 0);
         j.after = fork_and_end;
         j.user = n;
         const bool good = host_job_run(&j);
@@ -367,8 +345,8 @@ static void a_child_has_the_bits_of_its_parent(void **state)
     skip();
 #else
     for (int way = EAGER; way <= CAPTURED; way++) {
-        host_job j = job_of(way, 3);
-        const char *want = alone(way);
+        host_job j = job_of_way(way, 3, 0);
+        const char *want = alone(way, 0);
         assert_true(host_job_open(&j));
         fflush(NULL);
         const pid_t child = fork();

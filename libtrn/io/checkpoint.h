@@ -70,6 +70,8 @@ trn__item **trn__items_sorted(const trn__items *l, const char *file);
 trn__item *trn__items_find(trn__item *const *sorted, int64_t n,
                            const char *path);
 
+/* "%0A" of a byte; gives the place behind it. */
+char *trn__item_escape(char *to, unsigned char byte);
 /* parent, '/', the name escaped, as new text; NULL with the error raised. */
 char *trn__item_path(trn_context *c, const char *parent, const char *name);
 /* The name behind the last '/' of a path as it was, as new text; NULL with the

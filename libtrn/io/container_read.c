@@ -233,13 +233,10 @@ static trn_status read_all(reader *r, trn__items *l, trn__items *texts,
  * command written as names are: %0A. */
 static void put_text(const char *text, trn_put_fn put, void *user)
 {
-    char piece[4];
     for (const unsigned char *p = (const unsigned char *)text; *p != 0; p++) {
-        const bool c1 = p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0;
-        if (*p < 0x20 || *p == 0x7f || c1)
-            snprintf(piece, sizeof piece, "%%%02X", *p);
-        else
-            snprintf(piece, sizeof piece, "%c", *p);
+        char piece[4] = {(char)*p};
+        if (*p < 0x20 || *p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0))
+            *trn__item_escape(piece, *p) = '\0';
         put(user, piece);
     }
 }

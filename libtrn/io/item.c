@@ -44,7 +44,7 @@ bool trn__is_utf8(const char *text)
     return true;
 }
 
-static char *put_escaped(char *to, unsigned char byte)
+char *trn__item_escape(char *to, unsigned char byte)
 {
     static const char digits[] = "0123456789ABCDEF";
     *to++ = '%';
@@ -63,7 +63,7 @@ static char *put_name(char *to, const char *name)
         int n = utf8_length(p);
         if (n == 0 || *p < 0x20 || *p == 0x7F || *p == '/' || *p == '%' ||
             dots) {
-            to = put_escaped(to, *p++);
+            to = trn__item_escape(to, *p++);
             continue;
         }
         memcpy(to, p, (size_t)n);

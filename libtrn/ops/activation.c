@@ -24,11 +24,6 @@ static trn_tensor *inner(trn_tensor *x)
     return trn_mul(x, trn_add_scalar(cubic, GELU_1));
 }
 
-static trn_tensor *input_of(const trn__call *k, trn_tensor *g)
-{
-    return trn__factor_of(g, trn__up(k->in[0]));
-}
-
 /* x, or `end` with its sign where it is larger: there the slope is 0 or 1, and
  * powers of x might be infinite. */
 static trn_tensor *clamped(trn_tensor *x, double end)
@@ -61,7 +56,7 @@ void trn__grad_gelu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g (Phi(x) + x phi(x)), phi = e^(-x^2/2) / sqrt(2 pi).  Far from 0
      * the second term is 0; x^2 might be infinite. */
-    trn_tensor *x = input_of(k, g);
+    trn_tensor *x = trn__factor_of_input(k, 0, g);
     trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 100.0));
     trn_tensor *near = trn_where(far, trn__zeros_like(x), x);
     trn_tensor *bell = trn_exp(trn_mul_scalar(trn_mul(near, near), -0.5));
@@ -81,7 +76,7 @@ void trn__grad_sigmoid(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 void trn__grad_silu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g s (1 + x (1 - s)) */
-    trn_tensor *x = clamped(input_of(k, g), 1000.0);
+    trn_tensor *x = clamped(trn__factor_of_input(k, 0, g), 1000.0);
     trn_tensor *s = trn_sigmoid(x);
     trn_tensor *rest = trn_sigmoid(trn_neg(x)); /* 1 - s, which cancels */
     trn_tensor *slope = trn_mul(s, trn_add_scalar(trn_mul(x, rest), 1.0));
@@ -91,7 +86,7 @@ void trn__grad_silu(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 void trn__grad_gelu_tanh(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g (s + x s (1 - s) z'), z' = GELU_1 + 3 GELU_3 x^2 */
-    trn_tensor *x = clamped(input_of(k, g), 100.0);
+    trn_tensor *x = clamped(trn__factor_of_input(k, 0, g), 100.0);
     trn_tensor *z = inner(x);
     trn_tensor *s = trn_sigmoid(z), *rest = trn_sigmoid(trn_neg(z)); /* 1 - s */
     trn_tensor *square = trn_mul_scalar(trn_mul(x, x), 3 * GELU_3);

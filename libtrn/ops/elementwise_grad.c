@@ -27,8 +27,7 @@ trn_tensor *trn__factor_of(trn_tensor *g, trn_tensor *x)
     return trn_where(silent(g, finite), trn__zeros_like(x), x);
 }
 
-/* Input i in the type that it is computed in, as a factor of g. */
-static trn_tensor *input_of(const trn__call *k, int i, trn_tensor *g)
+trn_tensor *trn__factor_of_input(const trn__call *k, int i, trn_tensor *g)
 {
     return trn__factor_of(g, trn__up(k->in[i]));
 }
@@ -117,13 +116,15 @@ void trn__grad_rsqrt(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 
 void trn__grad_sin(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *slope = trn_cos(input_of(k, 0, g)); /* gx = g cos x */
+    trn_tensor *slope =
+        trn_cos(trn__factor_of_input(k, 0, g)); /* gx = g cos x */
     gin[0] = trn__down(trn_mul(trn__up(g), slope), k->in[0]->arg.dtype);
 }
 
 void trn__grad_cos(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
-    trn_tensor *slope = trn_sin(input_of(k, 0, g)); /* gx = -g sin x */
+    trn_tensor *slope =
+        trn_sin(trn__factor_of_input(k, 0, g)); /* gx = -g sin x */
     trn_tensor *gx = trn_neg(trn_mul(trn__up(g), slope));
     gin[0] = trn__down(gx, k->in[0]->arg.dtype);
 }
@@ -132,7 +133,7 @@ void trn__grad_erf(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     /* gx = g 2 / sqrt(pi) e^(-x^2).  Far from 0 it is 0, taken without x, whose
      * product with that might be inf * 0 in the next order. */
-    trn_tensor *x = input_of(k, 0, g);
+    trn_tensor *x = trn__factor_of_input(k, 0, g);
     trn_tensor *zero = trn__zeros_like(x);
     trn_tensor *far = trn_greater(trn_abs(x), trn__constant_like(x, 40.0));
     trn_tensor *near = trn_where(far, zero, x);
@@ -217,7 +218,8 @@ static trn_tensor *larger(trn_tensor *a, trn_tensor *b)
 void trn__grad_atan2(const trn__call *k, trn_tensor *g, trn_tensor **gin)
 {
     uint32_t dtype = k->in[0]->arg.dtype;
-    trn_tensor *a = input_of(k, 0, g), *b = input_of(k, 1, g), *gy = trn__up(g);
+    trn_tensor *a = trn__factor_of_input(k, 0, g),
+               *b = trn__factor_of_input(k, 1, g), *gy = trn__up(g);
     trn_tensor *zero = trn__zeros_like(a), *one = trn__constant_like(a, 1.0);
     trn_tensor *inf = trn__constant_like(a, (double)INFINITY);
     trn_tensor *size = larger(a, b);

@@ -102,6 +102,8 @@ trn_tensor *trn__constant_like(trn_tensor *x, double value);
 /* x, or a function of it, as a factor of g: 0 where it is not finite and g is
  * 0, as the branch that a `where` further on did not take has it. */
 trn_tensor *trn__factor_of(trn_tensor *g, trn_tensor *x);
+/* The same of input i in the type that it is computed in. */
+trn_tensor *trn__factor_of_input(const trn__call *k, int i, trn_tensor *g);
 
 /* x as f32 if it is bf16 or f16; back to `dtype`. */
 trn_tensor *trn__up(trn_tensor *x);
